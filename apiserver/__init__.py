@@ -1,0 +1,1 @@
+"""The API server: machinery, types, registry, endpoints, server and controllers."""

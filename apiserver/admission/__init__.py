@@ -1,0 +1,1 @@
+"""Should it be so: checks that need more than the object itself."""

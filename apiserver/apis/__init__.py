@@ -1,0 +1,1 @@
+"""The API types: one package a group, one module a version."""

@@ -1,0 +1,1 @@
+"""Reconcile loops and what they stand on."""

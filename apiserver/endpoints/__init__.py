@@ -1,0 +1,1 @@
+"""One file a verb: HTTP in, HTTP out, no rules of their own."""

@@ -1,0 +1,1 @@
+"""The client of the cluster that this server extends."""

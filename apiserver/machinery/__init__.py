@@ -1,0 +1,1 @@
+"""The Kubernetes object model as pure functions. No I/O."""

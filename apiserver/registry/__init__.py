@@ -1,0 +1,1 @@
+"""Resources declared once, and the generic store that serves them."""

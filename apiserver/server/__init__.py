@@ -1,0 +1,1 @@
+"""The handler chain, TLS, and the life of the listener."""

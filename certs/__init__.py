@@ -1,0 +1,1 @@
+"""Certificate authority, serving certificate, rotation and bundle. Knows nothing of the API server."""

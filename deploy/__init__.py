@@ -1,0 +1,1 @@
+"""Manifests, and the logic that installs them into a cluster and takes them out again."""
