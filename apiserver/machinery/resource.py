@@ -11,7 +11,7 @@ from apiserver.machinery.gvk import GroupResource, GroupVersion, GroupVersionKin
 from apiserver.machinery.model import APIModel
 from apiserver.machinery.schema import Schema
 from apiserver.machinery.table import Column
-from apiserver.registry.strategy import Strategy
+from apiserver.machinery.strategy import Strategy
 
 Object = dict[str, Any]
 Convert = Callable[[Object], Object]
