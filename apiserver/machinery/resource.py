@@ -10,8 +10,8 @@ from typing import Any
 from apiserver.machinery.gvk import GroupResource, GroupVersion, GroupVersionKind
 from apiserver.machinery.model import APIModel
 from apiserver.machinery.schema import Schema
-from apiserver.machinery.table import Column
 from apiserver.machinery.strategy import Strategy
+from apiserver.machinery.table import Column
 
 Object = dict[str, Any]
 Convert = Callable[[Object], Object]
