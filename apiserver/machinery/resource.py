@@ -1,4 +1,7 @@
-"""A resource is declared once. Routes, discovery, OpenAPI, tables, validation and watch are derived from it."""
+"""A resource is declared once. Routes, discovery, OpenAPI, tables, validation and watch are derived from it.
+
+It lies in machinery so that `apis` may declare resources; it must not know who serves or stores them.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,7 @@ class Resource:
         return {version.name: version for version in self.versions}
 
     def convert(self, obj: Object, source: str, target: str) -> Object:
-        """Convert between two versions by way of the storage version. Returns `obj` itself when nothing is to do."""
+        """Convert between two versions by way of the storage version; `obj` itself when nothing is to do."""
         if source == target:
             return obj
         to_storage = self.by_version[source].to_storage
