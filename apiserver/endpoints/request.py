@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apiserver.auth.user import UserInfo
@@ -13,8 +14,8 @@ SCOPE_KEY = "kube"
 class RequestInfo:
     """What the URL and the method say, as `k8s.io/apiserver/pkg/endpoints/request.RequestInfo` defines it.
 
-    `verb` is get, list, watch, create, update, patch, delete or deletecollection for resource requests and the
-    lower-case method for others. `resource` is plural; `name` is empty for collections.
+    `verb` is get, list, watch, create, update, patch, delete or deletecollection for resource requests and
+    the lower-case method for others. `resource` is plural; `name` is empty for collections.
     """
 
     is_resource_request: bool
@@ -35,7 +36,11 @@ class RequestInfo:
 
 @dataclass(slots=True)
 class Request:
-    """The state of one request; each filter of the chain fills in its own part."""
+    """The state of one request; each filter of the chain fills in its own part.
+
+    `headers` has the first value of each header by its lower-case name, `query` all values of each parameter
+    in order. `received` and `deadline` are times of the event loop's clock, in seconds.
+    """
 
     info: RequestInfo
     audit_id: str = ""
@@ -45,3 +50,14 @@ class Request:
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
     status_code: int = 0
+    headers: dict[bytes, bytes] = field(default_factory=dict)
+    query: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    received: float = 0.0
+    response_started: bool = False
+    response_bytes: int = 0
+    impersonator: UserInfo | None = None
+
+    def parameter(self, name: str) -> str:
+        """The first value of a query parameter, or the empty string."""
+        values = self.query.get(name)
+        return values[0] if values else ""
