@@ -1,5 +1,5 @@
-"""What a versioned key-value store does. The semantics are those of etcd v3: one revision counter for the whole
-store, every transaction takes one revision, old revisions stay readable until compacted.
+"""What a versioned key-value store does. The semantics are those of etcd v3: one revision counter for the
+whole store, every transaction takes one revision, old revisions stay readable until compacted.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ Op = Put | Delete
 
 @dataclass(frozen=True, slots=True)
 class Txn:
-    """The outcome of a transaction. `revision` is the one that it wrote, or the store's revision when it failed;
-    `current` holds, when it failed, the state of each compared key in the order of the compares."""
+    """The outcome of a transaction. `revision` is the one that it wrote, or the store's revision when it
+    failed; `current` holds, when it failed, the state of each compared key in the order of the compares."""
 
     succeeded: bool
     revision: int
@@ -86,8 +86,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events in revision order, never splitting a transaction; every event up to `revision` has been delivered.
-    A batch without events only says how far the stream has come (progress)."""
+    """Events in revision order, never splitting a transaction; every event up to `revision` has been
+    delivered. A batch without events only says how far the stream has come (progress)."""
 
     revision: int
     events: tuple[Event, ...] = ()
@@ -113,13 +113,13 @@ class Store(Protocol):
         ...
 
     async def list(self, prefix: bytes, *, start: bytes = b"", limit: int = 0, revision: int = 0) -> Page:
-        """Read the keys below a prefix, from `start` (inclusive) on, at most `limit` of them (0: all), all at one
-        revision. Raises Compacted, FutureRevision, Unavailable."""
+        """Read the keys below a prefix, from `start` (inclusive) on, at most `limit` of them (0: all), all at
+        one revision. Raises Compacted, FutureRevision, Unavailable."""
         ...
 
     async def txn(self, compares: Sequence[Compare], ops: Sequence[Op]) -> Txn:
-        """If all compares hold, do all ops at one new revision; else do nothing. Without ops it only compares.
-        Raises Ambiguous, Unavailable, NoSpace, TooLarge."""
+        """If all compares hold, do all ops at one new revision; else do nothing. Without ops it only
+        compares. Raises Ambiguous, Unavailable, NoSpace, TooLarge."""
         ...
 
     def watch(self, prefix: bytes, start_revision: int) -> AbstractAsyncContextManager[Watch]:
@@ -131,7 +131,8 @@ class Store(Protocol):
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forget the history before `revision`. Does nothing when that has been done; never raises for that."""
+        """Forget the history before `revision`. Does nothing when that has been done; never raises for
+        that."""
         ...
 
     async def close(self) -> None:
