@@ -1,7 +1,7 @@
 """Builds the real control plane that the end-to-end tests run against, once for each go.sum.
 
 Why: tests that matter talk to a real kube-apiserver, and the Go modules beside this file pin which one. The
-result goes to a cache folder named by the hash of go.sum, so that the six minutes are spent once for each version
+result goes to a cache folder named by the hash of go.sum, so that the six minutes are spent once a version
 and machine. Plain Python 3.11 and the `go` command; must not need anything of the project.
 """
 
