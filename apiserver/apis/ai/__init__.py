@@ -1,0 +1,1 @@
+"""The group `ai.example.com`: inference jobs and the ledger of GPU nodes."""
