@@ -33,6 +33,7 @@ _VERB_OF_METHOD = {
 }
 
 _LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
+_PROBES = ("/healthz", "/livez", "/readyz")
 _EMPTY: Query = MappingProxyType({})
 _CACHED_QUERY_BYTES = 512
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -169,3 +170,8 @@ def exact_name(field_selector: str) -> str:
 def is_long_running(info: RequestInfo) -> bool:
     """Whether the request has no time limit and does not count as in flight: watches, that is."""
     return info.verb in _LONG_RUNNING_VERBS
+
+
+def is_probe(info: RequestInfo) -> bool:
+    """Whether the request asks for the server's health."""
+    return not info.is_resource_request and info.path.startswith(_PROBES)

@@ -1,0 +1,1 @@
+"""How the server tells what it does: logs and metrics."""
