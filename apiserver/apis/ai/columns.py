@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of the group's objects. A cell takes objects of any state: status may be missing."""
+"""What `kubectl get` prints of the group's objects. Objects may lack a status."""
 
 from __future__ import annotations
 

@@ -21,12 +21,13 @@ _NAME_TEXT = (
 )
 _VALUE_TEXT = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-    f"validation is '{_VALUE}')"
+    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
+    f"regex used for validation is '{_VALUE}')"
 )
 _DOMAIN_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-    f"start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_DOMAIN}')"
+    "start and end with an alphanumeric character (e.g. 'example.com', "
+    f"regex used for validation is '{_DOMAIN}')"
 )
 
 

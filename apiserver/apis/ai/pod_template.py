@@ -1,8 +1,8 @@
 """What a job's `podTemplate` may hold.
 
-The schema keeps whatever is in it, so its shape is checked here, as far as the controller reads it. Refused is
-what would make the ledger or the placement wrong: GPUs that `gpuCount` does not know of, and rules about nodes
-that the placement would not see. The rest is for the pod's own validation.
+The schema keeps whatever is in it, so its shape is checked here, as far as the controller reads it. Refused
+is what would make the ledger or the placement wrong: GPUs that `gpuCount` does not know of, and rules about
+nodes that the placement would not see. The rest is for the pod's own validation.
 """
 
 from __future__ import annotations
