@@ -5,11 +5,11 @@ Texts and reasons are those of `k8s.io/apimachinery/pkg/util/validation/field`, 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from apiserver.machinery.errors import Cause
+from apiserver.machinery.gotext import quote, show
 
 FieldErrorType = Literal[
     "FieldValueNotFound",
@@ -20,6 +20,8 @@ FieldErrorType = Literal[
     "FieldValueForbidden",
     "FieldValueTooLong",
     "FieldValueTooMany",
+    "FieldValueTooFew",
+    "FieldValueTooShort",
     "InternalError",
     "FieldValueTypeInvalid",
 ]
@@ -63,7 +65,7 @@ class FieldError:
         """The text without the path: what a Status cause carries."""
         label = _LABELS[self.type]
         if self.shows_value and self.type not in _VALUELESS:
-            label = f"{label}: {_show(self.value)}"
+            label = f"{label}: {show(self.value)}"
         return f"{label}: {self.detail}" if self.detail else label
 
     def __str__(self) -> str:
@@ -83,25 +85,14 @@ _LABELS: dict[str, str] = {
     "FieldValueForbidden": "Forbidden",
     "FieldValueTooLong": "Too long",
     "FieldValueTooMany": "Too many",
+    "FieldValueTooFew": "Too few",
+    "FieldValueTooShort": "Too short",
     "InternalError": "Internal error",
     "FieldValueTypeInvalid": "Invalid value",
 }
 _VALUELESS = frozenset(
-    {"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "FieldValueTooMany", "InternalError"}
+    {"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "FieldValueTooShort", "InternalError"}
 )
-
-
-def _show(value: Any) -> str:
-    """The value as Go's `%#v`-like printing of field errors shows it."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, int | float):
-        return json.dumps(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def required(path: Path, detail: str = "") -> FieldError:
@@ -115,14 +106,14 @@ def invalid(path: Path, value: Any, detail: str) -> FieldError:
 
 
 def type_invalid(path: Path, value: Any, detail: str) -> FieldError:
-    """The field has a value of another type than declared; `value` is the JSON type's name where CRDs say so."""
+    """The field has a value of another type than declared; CRDs give the JSON type's name as `value`."""
     return FieldError("FieldValueTypeInvalid", str(path), detail, value)
 
 
 def not_supported(path: Path, value: Any, supported: list[str]) -> FieldError:
     """The field has a value outside of its enumeration."""
-    listed = ", ".join(json.dumps(item, ensure_ascii=False) for item in supported)
-    return FieldError("FieldValueNotSupported", str(path), f"supported values: {listed}", value)
+    detail = f"supported values: {', '.join(map(quote, supported))}" if supported else ""
+    return FieldError("FieldValueNotSupported", str(path), detail, value)
 
 
 def forbidden(path: Path, detail: str) -> FieldError:
@@ -140,11 +131,25 @@ def not_found(path: Path, value: Any) -> FieldError:
     return FieldError("FieldValueNotFound", str(path), "", value)
 
 
-def too_long(path: Path, maximum: int, unit: str = "bytes") -> FieldError:
+def too_long(path: Path, maximum: int, unit: Literal["byte", "character"] = "byte") -> FieldError:
     """A string is longer than `maximum` units."""
-    return FieldError("FieldValueTooLong", str(path), f"may not be more than {maximum} {unit}")
+    return FieldError("FieldValueTooLong", str(path), f"may not be more than {_count(maximum, unit)}")
 
 
 def too_many(path: Path, actual: int, maximum: int) -> FieldError:
     """A list or map has more than `maximum` entries."""
-    return FieldError("FieldValueTooMany", str(path), f"{actual}: must have at most {maximum} items")
+    return FieldError("FieldValueTooMany", str(path), f"must have at most {_count(maximum, 'item')}", actual)
+
+
+def too_short(path: Path, minimum: int) -> FieldError:
+    """A string has fewer than `minimum` characters."""
+    return FieldError("FieldValueTooShort", str(path), f"must be at least {_count(minimum, 'character')}")
+
+
+def internal(path: Path, detail: str) -> FieldError:
+    """The field could not be checked, through no fault of the client."""
+    return FieldError("InternalError", str(path), detail)
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"

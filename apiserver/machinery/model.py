@@ -70,7 +70,9 @@ EmbeddedResource: Final = Extension({"type": "object", "x-kubernetes-embedded-re
 NULLABLE: Final = Extension({"nullable": True})
 """An explicit null is a value of the field."""
 
-QUANTITY_PATTERN: Final = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+_NUMBER = r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
+QUANTITY_PATTERN: Final = rf"^(\+|-)?{_NUMBER}(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?{_NUMBER}))?$"
+"""What a string must look like to be a quantity; the same text that generated CRDs carry."""
 
 IntOrString = Annotated[int | str, Extension({"x-kubernetes-int-or-string": True})]
 """An integer or a string (a port, a percentage)."""

@@ -19,10 +19,10 @@ _MISSING: Any = object()
 class Node:
     """One place in a type.
 
-    `object` has named `fields`, `map` has free keys with values of shape `additional`, `list` has `items`; `any` is
-    a value of which nothing is known (its shape follows from the value at hand). `atomic` is set where the value has
-    one owner as a whole: scalars, atomic lists, atomic maps and objects. An `object` with `preserve_unknown` has,
-    beside `fields`, unknown ones of kind `any`.
+    `object` has named `fields`, `map` has free keys with values of shape `additional`, `list` has `items`;
+    `any` is a value of which nothing is known (its shape follows from the value at hand). `atomic` is set where
+    the value has one owner as a whole: scalars, atomic lists, atomic maps and objects. An `object` with
+    `preserve_unknown` has, beside `fields`, unknown ones of kind `any`.
     """
 
     kind: Kind

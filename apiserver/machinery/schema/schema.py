@@ -9,16 +9,33 @@ from typing import Any
 from apiserver.machinery.field import FieldError
 from apiserver.machinery.model import APIModel
 from apiserver.machinery.schema.declare import schema_of_root
+from apiserver.machinery.schema.default import compile_default
+from apiserver.machinery.schema.embedded import compile_embedded
+from apiserver.machinery.schema.lists import compile_uniqueness
 from apiserver.machinery.schema.node import OBJECT_META, Node, node_from_openapi
+from apiserver.machinery.schema.prune import compile_prune
+from apiserver.machinery.schema.ratchet import UNKNOWN
+from apiserver.machinery.schema.validate import compile_check
 
 Object = dict[str, Any]
 
 
 class Schema:
-    """The schema of one version of a resource. Immutable; safe to share."""
+    """The schema of one version of a resource. Immutable; safe to share.
+
+    Raises TypeError when made from a schema with keywords that structural schemas of ours do not use (allOf, CEL
+    rules and the like).
+    """
 
     def __init__(self, openapi: Mapping[str, Any]) -> None:
         self._openapi = dict(openapi)
+        self._prune = compile_prune(openapi, root=True)
+        self._default = compile_default(openapi)
+        self._check = compile_check(openapi)
+        self._embedded = compile_embedded(openapi)
+        self._uniqueness = compile_uniqueness(openapi)
+        status = openapi.get("properties", {}).get("status")
+        self._check_status = compile_check(status) if status is not None else None
 
     @classmethod
     def from_model(cls, model: type[APIModel]) -> Schema:
@@ -48,12 +65,40 @@ class Schema:
         )
 
     def prune(self, obj: Object) -> list[str]:
-        """Remove unknown fields in place; return their paths, sorted."""
-        return []
+        """Remove unknown fields in place; return their paths (`spec.env[0].bar`), sorted."""
+        unknown: list[str] = []
+        self._prune(obj, "", unknown)
+        unknown.sort()
+        return unknown
 
     def default(self, obj: Object) -> None:
-        """Fill in defaults in place."""
+        """Fill in defaults in place, and remove nulls where null is not a value."""
+        self._default(obj)
 
     def validate(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Every error of the object."""
-        return []
+        """Every error of the object. With the `old` object: without those of values that did not change."""
+        errors: list[FieldError] = []
+        self._check(obj, UNKNOWN if old is None else old, "", "", errors)
+        if self._embedded is not None:
+            self._embedded(obj, "", errors)
+        return errors + self._duplicates(obj, old)
+
+    def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
+        """Every error of `status` alone, as an update of /status is checked."""
+        errors: list[FieldError] = []
+        if "status" in obj and self._check_status is not None:
+            self._check_status(obj["status"], old.get("status", UNKNOWN), "status", "", errors)
+        return errors + self._duplicates(obj, old)
+
+    def _duplicates(self, obj: Object, old: Object | None) -> list[FieldError]:
+        """Repeated items of sets and maps; an object that had some already may keep them."""
+        if self._uniqueness is None:
+            return []
+        errors: list[FieldError] = []
+        self._uniqueness(obj, "", errors)
+        if errors and old is not None:
+            before: list[FieldError] = []
+            self._uniqueness(old, "", before)
+            if before:
+                return []
+        return errors

@@ -1,0 +1,73 @@
+"""Values as Go prints them: messages of API servers were made by Go's fmt and json, and clients compare them.
+
+Source: strconv.Quote, fmt's %v of float64 and encoding/json, with the escapes that json.Marshal adds for HTML.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+_ESCAPES = {
+    "\a": r"\a",
+    "\b": r"\b",
+    "\f": r"\f",
+    "\n": r"\n",
+    "\r": r"\r",
+    "\t": r"\t",
+    "\v": r"\v",
+    "\\": r"\\",
+    '"': r"\"",
+}
+_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+def quote(text: str) -> str:
+    """The text in double quotes, as %q prints it."""
+    return f'"{"".join(map(_escape, text))}"'
+
+
+def _escape(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def number(value: float) -> str:
+    """A number as %v prints it: an exponent from 1e21 on and below 1e-4."""
+    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e21):
+        return str(int(value))
+    return repr(value)
+
+
+def to_json(value: Any) -> str:
+    """The value as encoding/json writes it: compact, keys sorted, `<`, `>` and `&` escaped."""
+    if isinstance(value, dict):
+        members = (f"{to_json(key)}:{to_json(value[key])}" for key in sorted(value))
+        return f"{{{','.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(to_json, value))}]"
+    if isinstance(value, float):
+        return _json_float(value)
+    return json.dumps(value, ensure_ascii=False).translate(_HTML)
+
+
+def _json_float(value: float) -> str:
+    if value.is_integer() or not 1e-6 <= abs(value) < 1e-4:
+        return number(value).replace("e-0", "e-")
+    return format(Decimal(repr(value)), "f")
+
+
+def show(value: Any) -> str:
+    """A value as field errors show it."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, float):
+        return number(value)
+    return to_json(value)
