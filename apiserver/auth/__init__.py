@@ -1,1 +1,3 @@
-"""Who is asking, and may they."""
+"""Who are you, and may you. Knows requests as headers and a peer certificate, the host cluster as small
+Protocols.
+"""
