@@ -18,8 +18,8 @@ import orjson
 from fastapi import APIRouter
 from starlette.requests import Request as HTTPRequest
 
-from apiserver.endpoints.answer import Answer, kube, negotiated
 from apiserver.endpoints.negotiation import DISCOVERY, DISCOVERY_GROUP, DISCOVERY_KIND, find
+from apiserver.endpoints.plain_answer import Answer, kube, negotiated
 from apiserver.endpoints.request import Request
 from apiserver.endpoints.respond import encode
 from apiserver.machinery.resource import Resource

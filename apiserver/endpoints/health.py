@@ -17,7 +17,7 @@ from fastapi import APIRouter
 from starlette.requests import Request as HTTPRequest
 
 from apiserver.auth.user import ALL_AUTHENTICATED
-from apiserver.endpoints.answer import NO_SNIFF, TEXT, Answer, kube
+from apiserver.endpoints.plain_answer import NO_SNIFF, TEXT, Answer, kube
 from apiserver.endpoints.request import Request
 from apiserver.machinery import errors
 from apiserver.observability import http_metrics

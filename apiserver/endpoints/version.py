@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import APIRouter
 
-from apiserver.endpoints.answer import Answer, raw_json
+from apiserver.endpoints.plain_answer import Answer, raw_json
 
 _PACKAGE = "inference-apiserver"
 
