@@ -8,6 +8,7 @@ seconds.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
@@ -48,7 +49,7 @@ class ConfigMapWatcher:
         """Times in seconds. `unreachable`: the errors by which the host client says that nobody answers."""
         self._host = host
         self._live = live
-        self._failures: tuple[type[Exception], ...] = (*unreachable, APIError)
+        self._failures: tuple[type[Exception], ...] = (*unreachable, APIError, TimeoutError)
         self._relist = relist
         self._retry = retry
         self._request_timeout = request_timeout
@@ -66,12 +67,9 @@ class ConfigMapWatcher:
         """Read the object, then follow it until the watch ends."""
         try:
             version = await self.read()
-            async with asyncio.timeout(self._relist):
-                await self._follow(version)
-        except TimeoutError:
-            return  # the watch is old enough, or the read took too long: read again
+            await self._follow(version)
         except self._failures as error:
-            self._live.problem = f"{NAMESPACE}/{NAME}: {error}"
+            self._live.problem = f"{NAMESPACE}/{NAME}: {error or 'no answer in time'}"
 
     async def read(self) -> str:
         """Read the object once (also before the server starts); the version to watch from. Raises what
@@ -90,8 +88,13 @@ class ConfigMapWatcher:
             "resourceVersion": version,
             "timeoutSeconds": str(int(self._relist)),
         }
-        async for event in self._host.watch(COLLECTION, query=query):
-            if event.get("type") in ("ADDED", "MODIFIED"):
-                self._live.observe(event.get("object"))
-            elif event.get("type") == "DELETED":
-                self._live.observe(None)
+        with contextlib.suppress(TimeoutError):  # the watch is old enough: read again
+            async with asyncio.timeout(self._relist):
+                async for event in self._host.watch(COLLECTION, query=query):
+                    self._take(event)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        if event.get("type") in ("ADDED", "MODIFIED"):
+            self._live.observe(event.get("object"))
+        elif event.get("type") == "DELETED":
+            self._live.observe(None)
