@@ -29,7 +29,7 @@ _REASONS = {
 }
 
 
-class HostUnreachable(Exception):  # noqa: N818 - a state of the world, named as such
+class HostUnreachable(ConnectionError):  # noqa: N818 - a state of the world, named as such
     """The host cluster gave no answer: refused, reset, timed out, fell silent, or its certificate does not
     verify.
 
