@@ -15,8 +15,8 @@ class Strategy:
     Field errors point at paths of the storage version.
     """
 
-    allow_unconditional_update = True
-    """Whether PUT without a resourceVersion may overwrite whatever is stored."""
+    allow_unconditional_update = False
+    """Whether PUT without a resourceVersion may overwrite whatever is stored. Custom resources say no, and so do we."""
 
     def prepare_for_create(self, obj: Object) -> None:
         """Set what the server decides before validation."""

@@ -1,0 +1,125 @@
+"""The rules that an object must keep, gathered from metadata, schema, subresources and strategy, in
+upstream's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from apiserver.machinery import errors, objectmeta
+from apiserver.machinery.field import FieldError, Path, invalid
+from apiserver.machinery.resource import Resource
+from apiserver.registry.hooks import Caller
+
+Object = dict[str, Any]
+MAX_INT32 = 2**31 - 1
+
+
+def check_create(resource: Resource, version: str, obj: Object, stored: Object) -> None:
+    """Judge a new object: `obj` in the version of the request, `stored` in the storage version. Raises
+    422."""
+    found = _type_errors(resource, version, obj)
+    if not found:
+        found = [
+            *objectmeta.validate_create(obj["metadata"], namespaced=resource.namespaced),
+            *resource.by_version[version].schema.validate(obj),
+            *_scale_errors(resource, stored),
+        ]
+        if not found:
+            found = [*_storage_errors(resource, version, stored), *resource.strategy.validate(stored)]
+    reject(resource, obj, found)
+
+
+def check_update(
+    resource: Resource, version: str, obj: Object, old: Object, stored: Object, stored_old: Object
+) -> None:
+    """Judge a changed object against the one before. Raises 422."""
+    found = [
+        *objectmeta.validate_create(obj["metadata"], namespaced=resource.namespaced),
+        *objectmeta.validate_update(obj["metadata"], old["metadata"]),
+    ]
+    found.extend(_type_errors(resource, version, obj))
+    found.extend(resource.by_version[version].schema.validate(obj, old))
+    found.extend(_scale_errors(resource, stored))
+    if not found:
+        found = [
+            *_storage_errors(resource, version, stored, stored_old),
+            *resource.strategy.validate_update(stored, stored_old),
+        ]
+    reject(resource, obj, found)
+
+
+def check_status_update(
+    resource: Resource, version: str, obj: Object, old: Object, stored: Object, stored_old: Object
+) -> None:
+    """Judge a changed status. Raises 422."""
+    found = [
+        *objectmeta.validate_update(obj["metadata"], old["metadata"]),
+        *resource.by_version[version].schema.validate(obj, old),
+        *_scale_errors(resource, stored),
+    ]
+    if not found:
+        found = [
+            *_storage_errors(resource, version, stored, stored_old),
+            *resource.strategy.validate_status_update(stored, stored_old),
+        ]
+    reject(resource, obj, found)
+
+
+def reject(resource: Resource, obj: Object, found: Sequence[FieldError]) -> None:
+    """Raise 422 with everything that was found, if anything."""
+    if found:
+        name = obj["metadata"].get("name") or ""
+        raise errors.invalid(resource.kind, resource.group, name, found)
+
+
+def warn_of_finalizers(obj: Object, old: Object | None, caller: Caller) -> None:
+    """Advise against finalizer names without a domain, as for custom resources."""
+    before = set((old or {}).get("metadata", {}).get("finalizers") or ())
+    for name in sorted(set(obj["metadata"].get("finalizers") or ()) - before):
+        for sentence in objectmeta.finalizer_warnings(name):
+            caller.warn(sentence)
+
+
+def _type_errors(resource: Resource, version: str, obj: Object) -> list[FieldError]:
+    found: list[FieldError] = []
+    expected = str(resource.group_version(version))
+    if obj.get("kind") != resource.kind:
+        found.append(invalid(Path("kind"), obj.get("kind", ""), f"must be {resource.kind}"))
+    if obj.get("apiVersion") != expected:
+        found.append(invalid(Path("apiVersion"), obj.get("apiVersion", ""), f"must be {expected}"))
+    return found
+
+
+def _storage_errors(
+    resource: Resource, version: str, stored: Object, stored_old: Object | None = None
+) -> list[FieldError]:
+    """What the conversion of a request in another version may have brought past that version's schema."""
+    if version == resource.storage_version:
+        return []
+    return resource.by_version[resource.storage_version].schema.validate(stored, stored_old)
+
+
+def _scale_errors(resource: Resource, obj: Object) -> list[FieldError]:
+    if resource.scale is None:
+        return []
+    found: list[FieldError] = []
+    for path in (resource.scale.spec_replicas, resource.scale.status_replicas):
+        value = value_at(obj, path)
+        if value is None or not isinstance(value, int):
+            continue
+        if value < 0:
+            found.append(invalid(Path(path), value, "should be a non-negative integer"))
+        elif value > MAX_INT32:
+            found.append(invalid(Path(path), value, f"should be less than or equal to {MAX_INT32}"))
+    return found
+
+
+def value_at(obj: Any, path: str) -> Any:
+    """The value at a path such as `.spec.replicas`, or None."""
+    for part in path.strip(".").split("."):
+        if not isinstance(obj, dict):
+            return None
+        obj = obj.get(part)
+    return obj

@@ -1,0 +1,157 @@
+"""watch: what happens to the selected objects, from a revision on, as frames ready to be sent.
+
+A stream is a small state machine: the initial events (if asked for), the bookmark that ends them, then
+changes and
+bookmarks until the deadline, or an ERROR frame when the reader is slower than the window of the cache.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import orjson
+
+from apiserver.machinery import errors
+from apiserver.machinery.options import ListOptions
+from apiserver.registry.faults import storage_faults, too_old
+from apiserver.registry.representation import Representation
+from apiserver.registry.selection import Selection
+from apiserver.registry.store import ResourceStore
+from apiserver.registry.verbs.get import parse_version, wait_for_version
+from apiserver.registry.view import View
+from storage.cache import Change, Subscription
+from storage.errors import Expired
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+BOOKMARK_PERIOD = 60.0
+"""Seconds between bookmarks."""
+BOOKMARK_BEFORE_END = 2.0
+"""Seconds before the deadline at which the last bookmark is sent."""
+MIN_TIMEOUT = 1800
+"""Seconds that a watch lasts at least when the client sets no limit; it is at most twice that."""
+BATCH = 500
+"""Initial events in one frame batch."""
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """An accepted watch. Iterate `frames()` once."""
+
+    store: ResourceStore
+    selection: Selection
+    form: Representation
+    options: ListOptions
+    start: int
+    views: tuple[View, ...]
+    subscription: Subscription[View]
+    deadline: float
+    clock: Clock
+
+    async def frames(self) -> AsyncIterator[bytes]:
+        """Batches of frames, each a JSON document and a newline, until the deadline."""
+        first = True
+        for begin in range(0, len(self.views), BATCH):
+            chunk = self.views[begin : begin + BATCH]
+            yield b"".join(
+                _frame(b"ADDED", self.form.event(view, first=first and index == 0))
+                for index, view in enumerate(chunk)
+            )
+            first = False
+        if self.options.send_initial_events and self.options.allow_watch_bookmarks:
+            yield self._bookmark(self.start, {INITIAL_EVENTS_END: "true"})
+        async for frame in self._changes(first):
+            yield frame
+
+    async def _changes(self, first: bool) -> AsyncIterator[bytes]:
+        bookmark_at = self._next_bookmark(last=False)
+        final_sent = False
+        while (now := self.clock()) < self.deadline:
+            until = min(self.deadline, bookmark_at) if self.options.allow_watch_bookmarks else self.deadline
+            try:
+                revision, changes = await self.subscription.next(max(until - now, 0.001))
+            except Expired as expired:
+                yield error_frame(too_old(self.subscription.revision, expired.compact_revision))
+                return
+            frames = []
+            for change in changes:
+                if frame := self._event(change, first):
+                    first = False
+                    frames.append(frame)
+            if frames:
+                yield b"".join(frames)
+            if self.options.allow_watch_bookmarks and not final_sent and self.clock() >= bookmark_at:
+                yield self._bookmark(revision, {})
+                final_sent = bookmark_at >= self.deadline - BOOKMARK_BEFORE_END
+                bookmark_at = self._next_bookmark(last=final_sent)
+
+    def _next_bookmark(self, *, last: bool) -> float:
+        if last:
+            return self.deadline + 1
+        period = self.clock() + BOOKMARK_PERIOD * random.uniform(0.9, 1.0)  # noqa: S311 - spreads load
+        return min(period, max(self.deadline - BOOKMARK_BEFORE_END, self.clock()))
+
+    def _bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
+        return _frame(b"BOOKMARK", self.form.bookmark(revision, annotations))
+
+    def _event(self, change: Change[View], first: bool) -> bytes:
+        """The frame for a change, or nothing when it is none of this watch's business."""
+        current = change.current.view if change.current is not None else None
+        previous = change.previous.view if change.previous is not None else None
+        if not self.selection.everything:
+            matches = self.selection.matches
+            current = current if current is not None and matches(current) else None
+            previous = previous if previous is not None and matches(previous) else None
+        if current is not None:
+            kind, view = (b"ADDED", current) if previous is None else (b"MODIFIED", current)
+        elif previous is not None:
+            kind, view = b"DELETED", self.store.restamp(previous, change.revision)
+        else:
+            return b""
+        if first:
+            return _frame(kind, self.form.event(view, first=True))
+        memo_key = (kind, self.form.key)
+        frame = change.memo.get(memo_key)
+        if frame is None:
+            frame = change.memo[memo_key] = _frame(kind, self.form.event(view))
+        return frame
+
+
+async def watch(
+    store: ResourceStore, selection: Selection, form: Representation, options: ListOptions, clock: Clock
+) -> Watch:
+    """Open a watch. Raises 400, 410, 422, 503, 504 before the stream begins."""
+    prefix = (
+        store.key(selection.namespace, selection.name)
+        if selection.name and (selection.namespace or not store.resource.namespaced)
+        else store.keys.collection(store.resource, selection.namespace)
+    )
+    version = options.resource_version
+    asked = parse_version(version) if version else 0
+    initial = options.send_initial_events is True
+    start = await wait_for_version(store, version)
+    if asked and not initial:
+        start = asked
+    with storage_faults(start):
+        subscription = store.cache.watch(prefix, start)
+    views: tuple[View, ...] = ()
+    if initial:
+        matches = selection.matches
+        views = tuple(
+            entry.view for entry in store.cache.entries(prefix) if selection.everything or matches(entry.view)
+        )
+    seconds = options.timeout_seconds or random.uniform(MIN_TIMEOUT, 2 * MIN_TIMEOUT)  # noqa: S311
+    deadline = clock() + seconds
+    return Watch(store, selection, form, options, start, views, subscription, deadline, clock)
+
+
+def error_frame(error: errors.APIError) -> bytes:
+    """The frame that tells a watcher why its stream ends."""
+    return _frame(b"ERROR", orjson.dumps(error.status()))
+
+
+def _frame(kind: bytes, obj: bytes) -> bytes:
+    return b'{"type":"%s","object":%s}\n' % (kind, obj)
