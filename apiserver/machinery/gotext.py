@@ -1,6 +1,8 @@
-"""Values as Go prints them: messages of API servers were made by Go's fmt and json, and clients compare them.
+"""Values as Go prints them: messages of API servers were made by Go's fmt and json, and clients compare
+them.
 
-Source: strconv.Quote, fmt's %v of float64 and encoding/json, with the escapes that json.Marshal adds for HTML.
+Source: strconv.Quote, fmt's %v of float64 and encoding/json, with the escapes that json.Marshal adds for
+HTML.
 """
 
 from __future__ import annotations
@@ -40,10 +42,14 @@ def _escape(char: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as %v prints it: an exponent from 1e21 on and below 1e-4."""
-    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e21):
-        return str(int(value))
-    return repr(value)
+    """A number as %v prints it; for floats: an exponent from 1e6 on and below 1e-4."""
+    if isinstance(value, int):
+        return str(value)
+    exact = Decimal(repr(value)).normalize()
+    if not value or -4 <= exact.adjusted() < 6:
+        return format(exact, "f")
+    mantissa, _, exponent = f"{exact:e}".partition("e")
+    return f"{mantissa}e{exponent[0]}{exponent[1:]:0>2}"
 
 
 def to_json(value: Any) -> str:
@@ -59,9 +65,10 @@ def to_json(value: Any) -> str:
 
 
 def _json_float(value: float) -> str:
-    if value.is_integer() or not 1e-6 <= abs(value) < 1e-4:
-        return number(value).replace("e-0", "e-")
-    return format(Decimal(repr(value)), "f")
+    exact = Decimal(repr(value)).normalize()
+    if not value or 1e-6 <= abs(value) < 1e21:
+        return format(exact, "f")
+    return f"{exact:e}"
 
 
 def show(value: Any) -> str:

@@ -1,7 +1,7 @@
 """From a model to an OpenAPI v3 structural schema, as one would write it into a CustomResourceDefinition.
 
-Structural schemas have no references: every model is spelled out where it is used, so a model may not contain
-itself.
+Structural schemas have no references: every model is spelled out where it is used, so a model may not
+contain itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Defaulting: absent fields get their defaults, and nulls that mean nothing disappear.
 
-Source: defaulting/algorithm.go and prunenulls.go of k8s.io/apiextensions-apiserver 0.36. Defaults apply only inside of
-objects that are there (or have a default themselves); a null where null is not a value counts as absent.
+Source: defaulting/algorithm.go and prunenulls.go of k8s.io/apiextensions-apiserver 0.36. Defaults apply
+only inside of objects that are there (or have a default themselves); a null where null is not a value
+counts as absent.
 """
 
 from __future__ import annotations

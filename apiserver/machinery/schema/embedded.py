@@ -1,7 +1,7 @@
 """Objects inside of objects: an embedded resource says what it is.
 
-Source: schema/objectmeta/validation.go of k8s.io/apiextensions-apiserver 0.36. The metadata of an embedded resource
-is only checked to be an object; what is in it belongs to whoever creates the resource.
+Source: schema/objectmeta/validation.go of k8s.io/apiextensions-apiserver 0.36. The metadata of an
+embedded resource is only checked to be an object; what is in it belongs to whoever creates the resource.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ Embedded = Callable[[Any, str, list[FieldError]], None]
 
 _KIND = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _BAD_KIND = (
-    "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric "
-    "characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  "
-    "or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+    "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case "
+    "alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric "
+    "character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 
 
 def compile_embedded(schema: Mapping[str, Any]) -> Embedded | None:
     """The check of all embedded resources below this schema; None if there are none."""
     fields = {
-        name: check
+        name: found
         for name, value in schema.get("properties", {}).items()
-        if (check := compile_embedded(value)) is not None
+        if (found := compile_embedded(value)) is not None
     }
     extra = schema.get("additionalProperties")
     additional = compile_embedded(extra) if isinstance(extra, Mapping) else None

@@ -1,7 +1,7 @@
 """Lists of type set and map: an item, or a key, occurs once.
 
-Source: schema/listtype/validation.go of k8s.io/apiextensions-apiserver 0.36. An item that occurs three times is
-reported once, at its second place.
+Source: schema/listtype/validation.go of k8s.io/apiextensions-apiserver 0.36. An item that occurs three
+times is reported once, at its second place.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Uniqueness = Callable[[Any, str, list[FieldError]], None]
 def compile_uniqueness(schema: Mapping[str, Any]) -> Uniqueness | None:
     """The check of all sets and maps below this schema; None if there are none."""
     fields = {
-        name: check
+        name: found
         for name, value in schema.get("properties", {}).items()
-        if (check := compile_uniqueness(value)) is not None
+        if (found := compile_uniqueness(value)) is not None
     }
     extra = schema.get("additionalProperties")
     additional = compile_uniqueness(extra) if isinstance(extra, Mapping) else None

@@ -1,4 +1,5 @@
-"""The shape of a type as a tree, for those who walk objects by field: server-side apply, printing, selectors.
+"""The shape of a type as a tree, for those who walk objects by field: server-side apply, printing,
+selectors.
 
 It says what may be told apart and merged, and nothing about which values are valid.
 """
@@ -20,14 +21,16 @@ class Node:
     """One place in a type.
 
     `object` has named `fields`, `map` has free keys with values of shape `additional`, `list` has `items`;
-    `any` is a value of which nothing is known (its shape follows from the value at hand). `atomic` is set where
-    the value has one owner as a whole: scalars, atomic lists, atomic maps and objects. An `object` with
-    `preserve_unknown` has, beside `fields`, unknown ones of kind `any`.
+    `any` is a value of which nothing is known (its shape follows from the value at hand). `atomic` is set
+    where the value has one owner as a whole: scalars, atomic lists, atomic maps and objects. An `object`
+    with `preserve_unknown` has, beside `fields`, unknown ones of kind `any`.
     """
 
     kind: Kind
     type: str = ""
-    """`string`, `integer`, `number`, `boolean`, `int-or-string`, `object`, `array` or empty when unknown."""
+    """`string`, `integer`, `number`, `boolean`, `int-or-string`, `object`, `array` or empty when
+    unknown.
+    """
     list_type: ListType = "atomic"
     map_keys: tuple[str, ...] = ()
     fields: Mapping[str, Node] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Pruning: fields that the schema does not know are removed and reported.
 
-Source: pruning/algorithm.go of k8s.io/apiextensions-apiserver 0.36. It goes by the values at hand: an object where
-the schema has a string loses all its fields, and the type error is left to validation.
+Source: pruning/algorithm.go of k8s.io/apiextensions-apiserver 0.36. It goes by the values at hand: an object
+where the schema has a string loses all its fields, and the type error is left to validation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _META = ("apiVersion", "kind", "metadata")
 
 
 def compile_prune(schema: Mapping[str, Any], *, root: bool = False) -> Prune:
-    """The pruning of values of this schema. At the root, and in embedded resources, type and metadata are kept."""
+    """The pruning of values of this schema. At the root, and in embedded resources, type and metadata are
+    kept.
+    """
     kept = frozenset(_META) if root or schema.get("x-kubernetes-embedded-resource") else frozenset()
     fields = {
         name: compile_prune(value) for name, value in schema.get("properties", {}).items() if name not in kept

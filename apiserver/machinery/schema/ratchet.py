@@ -1,7 +1,7 @@
 """What an update left alone: errors of unchanged values are not reported again.
 
-Source: apiserver/pkg/cel/common/equality.go of Kubernetes 0.36 (CRDValidationRatcheting). Fields and map entries are
-compared by name, items of list maps by their keys; other lists only as a whole.
+Source: apiserver/pkg/cel/common/equality.go of Kubernetes 0.36 (CRDValidationRatcheting). Fields and map
+entries are compared by name, items of list maps by their keys; other lists only as a whole.
 """
 
 from __future__ import annotations

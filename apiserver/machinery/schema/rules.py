@@ -1,8 +1,8 @@
 """The limits on one value, and every error that breaking them gives, in the words of kube-openapi.
 
-Source: kube-openapi/pkg/validation/validate (type, string, format, number, common validators, in this order) and the
-translation of its errors in apiextensions-apiserver/pkg/apiserver/validation/validation.go. All limits are checked
-even when the type is wrong, as there.
+Source: kube-openapi/pkg/validation/validate (type, string, format, number, common validators, in this order)
+and the translation of its errors in apiextensions-apiserver/pkg/apiserver/validation/validation.go. All
+limits are checked even when the type is wrong, as there.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Rules:
     max_items: int | None = None
     min_properties: int | None = None
     max_properties: int | None = None
+    repeats_types: bool = False
+    """anyOf integer and string beside x-kubernetes-int-or-string, as generated CRDs have it."""
 
     @property
     def bounds_numbers(self) -> bool:
@@ -66,7 +68,7 @@ def rules_of(schema: Mapping[str, Any]) -> Rules:
     for keyword in ("allOf", "anyOf", "oneOf", "not", "uniqueItems", "x-kubernetes-validations"):
         if schema.get(keyword) and not _is_int_or_string_any_of(schema, keyword):
             raise TypeError(f"the schema keyword {keyword} is not supported")
-    types = (schema["type"],) if schema.get("type") else ()
+    types: tuple[str, ...] = (schema["type"],) if schema.get("type") else ()
     if schema.get("x-kubernetes-int-or-string"):
         types = ("integer", "string")
     pattern = schema.get("pattern", "")
@@ -90,6 +92,7 @@ def rules_of(schema: Mapping[str, Any]) -> Rules:
         max_items=schema.get("maxItems"),
         min_properties=schema.get("minProperties"),
         max_properties=schema.get("maxProperties"),
+        repeats_types="anyOf" in schema,
     )
 
 
@@ -135,8 +138,9 @@ def json_type(value: Any) -> tuple[str, str]:
 
 
 def is_whole(value: float) -> bool:
-    """Whether a number may stand for an integer, such as 2.0; JSON's integers end at 2**53, and a billionth is
-    taken for a rounding error."""
+    """Whether a number may stand for an integer, such as 2.0; JSON's integers end at 2**53, and a billionth
+    is taken for a rounding error.
+    """
     if abs(value) >= _WHOLE_LIMIT:
         return False
     cut = math.trunc(value)
@@ -146,6 +150,10 @@ def is_whole(value: float) -> bool:
 def value_errors(rules: Rules, value: Any, path: str) -> list[FieldError]:
     """Every error of the value itself, without those of its fields, items and their number."""
     errors = type_errors(rules, value, path)
+    if errors and rules.repeats_types:
+        detail = f"{gotext.quote(path)} must validate at least one schema (anyOf)"
+        errors.append(FieldError("FieldValueInvalid", _NOWHERE, detail, ""))
+        errors.append(_type_error(path, "integer", json_type(value)[0]))
     if isinstance(value, str):
         errors += _string_errors(rules, value, path)
         errors += _format_errors(rules, value, path)
@@ -221,8 +229,8 @@ def _number_errors(rules: Rules, value: float, path: str) -> list[FieldError]:
         detail = f"Checked value must be of type {rules.types[0]}{form} in {path}"
         errors.append(FieldError("FieldValueInvalid", _NOWHERE, detail, ""))
     held = value if json_type(value)[0] == "integer" else float(value)
-    if rules.multiple_of is not None and not is_multiple(held, rules.multiple_of):
-        errors.append(broken(path, held, f"should be a multiple of {_bound(held, rules.multiple_of)}"))
+    if rules.multiple_of is not None:
+        errors += _multiple_errors(held, rules.multiple_of, path)
     if rules.maximum is not None and not _below(held, _native(held, rules.maximum), rules.exclusive_maximum):
         words = "less than" if rules.exclusive_maximum else "less than or equal to"
         errors.append(broken(path, held, f"should be {words} {_bound(held, rules.maximum)}"))
@@ -255,11 +263,16 @@ def _below(low: float, high: float, exclusive: bool) -> bool:
     return low < high if exclusive else low <= high
 
 
-def is_multiple(value: float, factor: float) -> bool:
-    """Whether the number is a whole multiple, within the precision of floats for those."""
+def _multiple_errors(value: float, factor: float, path: str) -> list[FieldError]:
+    """Integers are measured with the factor cut to an integer, which must leave something of it."""
+    if isinstance(value, int) and int(factor) == 0:
+        detail = f"factor MultipleOf declared for {path} must be positive: 0"
+        return [FieldError("FieldValueInvalid", path_text(path), detail, 0)]
     if isinstance(value, int):
-        return int(factor) != 0 and value % int(factor) == 0
-    return is_whole(1 / factor * value if factor < 1 else value / factor)
+        fits = value % int(factor) == 0
+    else:
+        fits = is_whole(1 / factor * value if factor < 1 else value / factor)
+    return [] if fits else [broken(path, value, f"should be a multiple of {_bound(value, factor)}")]
 
 
 def enum_errors(rules: Rules, value: Any, path: str) -> list[FieldError]:

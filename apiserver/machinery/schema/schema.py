@@ -23,8 +23,8 @@ Object = dict[str, Any]
 class Schema:
     """The schema of one version of a resource. Immutable; safe to share.
 
-    Raises TypeError when made from a schema with keywords that structural schemas of ours do not use (allOf, CEL
-    rules and the like).
+    Raises TypeError when made from a schema with keywords that structural schemas of ours do not use
+    (allOf, CEL rules and the like).
     """
 
     def __init__(self, openapi: Mapping[str, Any]) -> None:
@@ -78,7 +78,10 @@ class Schema:
     def validate(self, obj: Object, old: Object | None = None) -> list[FieldError]:
         """Every error of the object. With the `old` object: without those of values that did not change."""
         errors: list[FieldError] = []
-        self._check(obj, UNKNOWN if old is None else old, "", "", errors)
+        self._check(obj, UNKNOWN, "", "", errors)
+        if errors and old is not None:
+            errors.clear()
+            self._check(obj, old, "", "", errors)
         if self._embedded is not None:
             self._embedded(obj, "", errors)
         return errors + self._duplicates(obj, old)

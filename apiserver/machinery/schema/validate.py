@@ -1,7 +1,8 @@
-"""Validation: a schema becomes closures that pass over a valid object quickly and tell every error of a bad one.
+"""Validation: a schema becomes closures that pass over a valid object quickly and tell every error of a bad
+one.
 
-Source: kube-openapi/pkg/validation/validate (object, slice and schema validators). kube-apiserver reports the fields
-of an object in random order; here they come in the order of the object.
+Source: kube-openapi/pkg/validation/validate (object, slice and schema validators). kube-apiserver reports the
+fields of an object in random order; here they come in the order of the object.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apiserver.machinery.field import FieldError
+from apiserver.machinery.schema.quick import plain_type, quick_test
 from apiserver.machinery.schema.ratchet import UNKNOWN, by_keys, key_text, same
 from apiserver.machinery.schema.rules import (
     Rules,
@@ -23,11 +25,11 @@ from apiserver.machinery.schema.rules import (
 )
 
 Check = Callable[[Any, Any, str, str, list[FieldError]], None]
-"""Takes a value, the old value or UNKNOWN, the path of the parent, what it adds to that, and the list of errors."""
+"""Takes a value, the old value or UNKNOWN, the path of the parent, what it adds to that, and the list of
+errors.
+"""
 Contents = Callable[[Any, Any, str, list[FieldError]], None]
 """Checks what is inside of a dict or list at a path."""
-
-_PLAIN: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 
 
 def compile_check(schema: Mapping[str, Any]) -> Check:
@@ -40,21 +42,13 @@ def compile_check(schema: Mapping[str, Any]) -> Check:
     if rules.types == ("array",):
         return _container(list, items, _fallback(schema, rules, fields, items), schema, rules)
     slow = _fallback(schema, rules, fields, items)
-    quick = _quick(rules)
+    quick = quick_test(rules)
 
     def check(value: Any, old: Any, parent: str, suffix: str, errors: list[FieldError]) -> None:
         if not quick(value):
             slow(value, old, parent, suffix, errors)
 
     return check
-
-
-def plain_type(schema: Mapping[str, Any]) -> type | None:
-    """The Python type whose every value is valid, if there is one: it saves a call for each field."""
-    rules = rules_of(schema)
-    if rules.enum is not None or rules.bounds_numbers or rules.bounds_strings or len(rules.types) != 1:
-        return None
-    return _PLAIN.get(rules.types[0]) if rules.types[0] != "integer" else None
 
 
 def _container(kind: type, contents: Contents, slow: Check, schema: Mapping[str, Any], rules: Rules) -> Check:
@@ -149,33 +143,3 @@ def _items(schema: Mapping[str, Any], rules: Rules) -> Contents:
             errors += items_errors(rules, len(value), path)
 
     return contents
-
-
-def _quick(rules: Rules) -> Callable[[Any], bool]:
-    """A test that is true only of valid scalars and cheap for the usual ones."""
-    if rules.enum is not None:
-        allowed = frozenset(value for value in rules.enum if isinstance(value, str))
-        return lambda value: value.__class__ is str and value in allowed and _sound(rules, value)
-    if rules.types == ("string",) and rules.matches is None and not rules.format:
-        low, high = rules.min_length or 0, rules.max_length
-        if high is None:
-            return lambda value: value.__class__ is str and len(value) >= low
-        limit = high
-        return lambda value: value.__class__ is str and low <= len(value) <= limit
-    if rules.types == ("integer",) and rules.multiple_of is None:
-        return _quick_integer(rules)
-    return lambda value: value is not None and value.__class__ not in (dict, list) and _sound(rules, value)
-
-
-def _sound(rules: Rules, value: Any) -> bool:
-    return not value_errors(rules, value, "")
-
-
-def _quick_integer(rules: Rules) -> Callable[[Any], bool]:
-    limit = 2**31 if rules.format == "int32" else 2**63
-    low, high = -limit, limit - 1
-    if rules.minimum is not None:
-        low = max(low, int(rules.minimum) + (1 if rules.exclusive_minimum else 0))
-    if rules.maximum is not None:
-        high = min(high, int(rules.maximum) - (1 if rules.exclusive_maximum else 0))
-    return lambda value: value.__class__ is int and low <= value <= high
