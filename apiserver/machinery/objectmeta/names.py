@@ -25,7 +25,10 @@ _ENDS = "must start and end with an alphanumeric character"
 _LABEL_TEXT = (
     f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS}"
 )
-_SUBDOMAIN_TEXT = f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and {_ENDS}"
+_SUBDOMAIN_TEXT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    f"and {_ENDS}"
+)
 _KEY_TEXT = f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS}"
 _VALUE_TEXT = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
