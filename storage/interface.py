@@ -76,12 +76,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change of one key. `current` is None for a deletion, `previous` is None for a creation."""
+    """One change of one key. `current` is None for a deletion; a creation has equal create and mod
+    revisions."""
 
     revision: int
     key: bytes
     current: KeyValue | None
-    previous: KeyValue | None
 
 
 @dataclass(frozen=True, slots=True)

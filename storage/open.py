@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from storage.etcd.options import EtcdOptions
 from storage.interface import Store
 from storage.sqlite.store import SQLiteStore
 
-
-@dataclass(frozen=True, slots=True)
-class EtcdOptions:
-    """How to reach etcd. `endpoints` are `host:port` or `http(s)://host:port`; TLS is used when a CA file is
-    given or an endpoint says https. Files are PEM."""
-
-    endpoints: tuple[str, ...] = ("127.0.0.1:2379",)
-    ca_file: str = ""
-    cert_file: str = ""
-    key_file: str = ""
-    username: str = ""
-    password: str = ""
-    timeout: float = 5.0
-    """Seconds that a call may take."""
-    max_txn_ops: int = 128
-    """What the servers take in one transaction (etcd's `--max-txn-ops`)."""
+__all__ = ["EtcdOptions", "open_store"]
 
 
 async def open_store(where: str | EtcdOptions) -> Store:

@@ -94,8 +94,9 @@ class Database:
         else:
             # Of a group, SQLite takes the bare columns from the row that holds the maximum.
             source = (
-                "SELECT key, value, created, revision FROM"
-                " (SELECT key, value, created, max(revision) AS revision FROM log WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key) AS log"
+                "SELECT key, value, created, revision FROM (SELECT key, value, created,"
+                " max(revision) AS revision FROM log"
+                " WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key)"
                 " WHERE value IS NOT NULL"
             )
             values = (*bounds, revision)
@@ -120,16 +121,7 @@ class Database:
         if len(rows) == HISTORY_ROWS:
             end = rows[-1][4]
             rows += self._sql.execute(query, (end, end, rows[-1][0], *bounds, -1)).fetchall()
-        return Batch(end, tuple(self._event(*row[1:]) for row in rows))
-
-    def _event(self, key: bytes, value: bytes | None, created: int, revision: int) -> Event:
-        row = self._sql.execute(
-            f"SELECT {VERSION} FROM log WHERE key = ? AND revision < ? ORDER BY revision DESC LIMIT 1",
-            (key, revision),
-        ).fetchone()
-        previous = None if row is None or row[1] is None else KeyValue(*row)
-        current = None if value is None else KeyValue(key, value, created, revision)
-        return Event(revision, key, current, previous)
+        return Batch(end, tuple(_event(*row[1:]) for row in rows))
 
     def _check(self, revision: int) -> None:
         if revision < self.compacted:
@@ -205,7 +197,7 @@ class Database:
             (revision, op.key, op.value, item.create_revision),
         ).lastrowid
         self._sql.execute("INSERT OR REPLACE INTO live (key, id) VALUES (?, ?)", (op.key, row))
-        return Event(revision, op.key, item, previous)
+        return Event(revision, op.key, item)
 
     def _delete(self, previous: KeyValue, revision: int) -> Event:
         self._sql.execute(
@@ -213,7 +205,7 @@ class Database:
             (revision, previous.key, previous.create_revision),
         )
         self._sql.execute("DELETE FROM live WHERE key = ?", (previous.key,))
-        return Event(revision, previous.key, None, previous)
+        return Event(revision, previous.key, None)
 
     # Compaction
 
@@ -281,6 +273,10 @@ def _open(path: Path | None) -> sqlite3.Connection:
         sql.close()
         raise
     return sql
+
+
+def _event(key: bytes, value: bytes | None, created: int, revision: int) -> Event:
+    return Event(revision, key, None if value is None else KeyValue(key, value, created, revision))
 
 
 def storage_error(error: sqlite3.Error) -> StorageError:
