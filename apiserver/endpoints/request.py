@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from apiserver.auth.user import UserInfo
 
 SCOPE_KEY = "kube"
+STOPPING_KEY = "kube.stopping"
+"""The scope key of the event that tells streams to end, because the server stops."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
+from apiserver.server.protocol import KEEP_ALIVE_SECONDS, APIProtocol
+
 _log = structlog.get_logger()
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -38,7 +40,7 @@ class Timings:
     shutdown_delay: float = 0.0
     drain: float = 60.0
     watch_grace: float = 10.0
-    keep_alive: float = 180.0
+    keep_alive: float = KEEP_ALIVE_SECONDS
 
 
 class Lifecycle:
@@ -129,7 +131,7 @@ async def serve(
     lifecycle: Lifecycle,
     *,
     tls: ssl.SSLContext | None = None,
-    protocol: type[asyncio.Protocol] | None = None,
+    protocol: type[asyncio.Protocol] = APIProtocol,
     timings: Timings = Timings(),
 ) -> None:
     """Serve on bound sockets until `lifecycle.stop()`, then end in order. Returns when all is closed.
@@ -149,11 +151,11 @@ async def serve(
 
 
 def _config(
-    app: ASGIApp, tls: ssl.SSLContext | None, protocol: type[asyncio.Protocol] | None, timings: Timings
+    app: ASGIApp, tls: ssl.SSLContext | None, protocol: type[asyncio.Protocol], timings: Timings
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=protocol or "httptools",
+        http=protocol,
         ws="none",
         lifespan="off",
         interface="asgi3",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from apiserver.endpoints.request import SCOPE_KEY, Request
+from apiserver.endpoints.request import SCOPE_KEY, STOPPING_KEY, Request
 from apiserver.endpoints.request_info import is_long_running, is_probe
 from apiserver.machinery import errors
 from apiserver.server.filters import Filter
@@ -24,6 +24,7 @@ def drain(lifecycle: Lifecycle) -> Filter:
                 error = errors.unavailable("apiserver is shutting down.")
                 error.headers["Connection"] = "close"
                 raise error
+            scope[STOPPING_KEY] = lifecycle.ending_watches
             watch = is_long_running(request.info)
             lifecycle.enter(watch=watch)
             try:
