@@ -7,8 +7,9 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-# Its own folder, so that nothing else of `tests` becomes importable by accident.
-sys.path.insert(0, str(Path(__file__).parent / "e2e" / "support"))
+# Folders of their own, so that nothing else of `tests` becomes importable by accident.
+for _name in ("e2e", "conformance"):
+    sys.path.insert(0, str(Path(__file__).parent / _name / "support"))
 
 pytest_plugins = ["cluster.fixtures"]
 

@@ -1,0 +1,100 @@
+"""Runs the table once, several rows at a time, and says at the end how many answers were the same."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from apiserver.apis.ai.resources import INFERENCE_JOBS
+from cluster import kubectl
+from cluster.controlplane import ControlPlane
+from cluster.kubectl import Kubectl
+from cluster.rest import Rest
+from cluster.waiting import eventually
+from differential.case import Case
+from differential.crd import custom_resource_definition
+from differential.side import Side
+from differential.verdict import Verdict, judge
+
+THEIR_GROUP, OUR_GROUP, TWIN_GROUP = "cr.example.com", "ai.example.com", "cs.example.com"
+# As long as our group's name, so that columns of text line up.
+ROWS_AT_ONCE = 6
+# Cells that a CRD cannot compute: it can only print what a JSON path leads to.
+COMPUTED = frozenset({"Phase", "GPUs", "Ready", "Nodes", "Products", "Attempts"})
+VERDICTS = pytest.StashKey[dict[str, Verdict]]()
+
+
+def _define(rest: Rest, group: str) -> None:
+    rest.create(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        custom_resource_definition(INFERENCE_JOBS, group),
+    )
+    for path in (f"/apis/{group}/v1/inferencejobs", f"/openapi/v3/apis/{group}/v1"):
+        eventually(f"{path} served", lambda path=path: rest.exists(path), 30)
+
+
+def _side(plane: ControlPlane, folder: pytest.TempPathFactory, group: str) -> Side:
+    program = next(iter(kubectl.versions().values()))
+    cache = folder.mktemp(f"kubectl-{group}")
+    return Side(group, plane.rest, Kubectl(program, plane.kubeconfig, cache), COMPUTED)
+
+
+@pytest.fixture(scope="session")
+def sides(
+    request: pytest.FixtureRequest, controlplane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Side, Side]:
+    """The CRD and our server; with CONFORMANCE_AGAINST=crd a second CRD, which tests the comparison itself."""
+    _define(controlplane.rest, THEIR_GROUP)
+    theirs = _side(controlplane, tmp_path_factory, THEIR_GROUP)
+    if os.environ.get("CONFORMANCE_AGAINST") == "crd":
+        _define(controlplane.rest, TWIN_GROUP)
+        return theirs, _side(controlplane, tmp_path_factory, TWIN_GROUP)
+    request.getfixturevalue("bare_server")
+    return theirs, _side(controlplane, tmp_path_factory, OUR_GROUP)
+
+
+def _judge(plane: ControlPlane, sides: tuple[Side, Side], case: Case) -> Verdict:
+    namespace = f"c-{uuid.uuid4().hex[:10]}"
+    plane.rest.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+    with ThreadPoolExecutor(2) as pool:
+        theirs, ours = pool.map(lambda side: side.run(case, namespace), sides)
+    return judge(case.name, theirs, ours)
+
+
+@pytest.fixture(scope="session")
+def verdict_of(
+    request: pytest.FixtureRequest, controlplane: ControlPlane, sides: tuple[Side, Side]
+) -> Iterator[Callable[[Case], Verdict]]:
+    """Gives the verdict of a case; all selected cases are run ahead, a few at a time."""
+    selected = [item.callspec.params["case"] for item in request.session.items if _has_case(item)]
+    verdicts = request.config.stash.setdefault(VERDICTS, {})
+    with ThreadPoolExecutor(ROWS_AT_ONCE) as pool:
+        running = {case.name: pool.submit(_judge, controlplane, sides, case) for case in selected}
+
+        def verdict(case: Case) -> Verdict:
+            found = running[case.name].result(timeout=300)
+            verdicts[case.name] = found
+            return found
+
+        yield verdict
+        for future in running.values():
+            future.cancel()
+
+
+def _has_case(item: pytest.Item) -> bool:
+    return "case" in getattr(getattr(item, "callspec", None), "params", {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The sum of the differential test in one line."""
+    verdicts = config.stash.get(VERDICTS, {})
+    if verdicts:
+        explained = sum(1 for verdict in verdicts.values() if verdict.listed and not verdict.unexpected)
+        same = sum(1 for verdict in verdicts.values() if verdict.same)
+        terminalreporter.section("differential test")
+        terminalreporter.write_line(
+            f"{same + explained} of {len(verdicts)} the same, {explained} of them but for listed differences"
+        )

@@ -1,0 +1,163 @@
+"""Makes two answers comparable: what differs from run to run becomes a name, and nothing else is touched.
+
+Names are given in the order of appearance, one Normaliser for each side and case, so that "the resourceVersion stays"
+and "the uid is another one" survive.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cluster.rest import Answer
+
+HEADERS = (
+    "content-type",
+    "warning",
+    "retry-after",
+    "allow",
+    "vary",
+    "cache-control",
+    "location",
+    "accept-patch",
+    "x-content-type-options",
+)
+_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_HUMAN_TIME = re.compile(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
+_AGE = re.compile(r"^(?:\d+[smhd])+$")
+_NUMBER = re.compile(r"\b\d+\b")
+_CURRENT = re.compile(r"current: \d+")
+
+
+class Normaliser:
+    """Renames the accidental values of one side in one case. Cells of `computed` columns are not looked at."""
+
+    def __init__(self, words: Mapping[str, str], computed: frozenset[str] = frozenset()) -> None:
+        self._words = sorted(words.items(), key=lambda item: -len(item[0]))
+        self._computed = computed
+        self._columns: list[str] = []
+        self._uids: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
+        self._generated: dict[str, str] = {}
+
+    def answer(self, answer: Answer, extract: Any = None) -> dict[str, Any]:
+        """A whole answer: code, the headers that matter, and the body, parsed when it is JSON."""
+        headers = {name: values for name in HEADERS if (values := self._header(answer, name))}
+        return {"code": answer.status, "headers": headers, "body": self._body(answer, extract)}
+
+    def event(self, line: bytes) -> Any:
+        """One event of a watch."""
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return self.text(line.decode(errors="replace"))
+        return self.value(event)
+
+    def value(self, value: Any) -> Any:
+        """JSON at any depth."""
+        if isinstance(value, dict):
+            return self._object(value)
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if isinstance(value, str):
+            return self.text(value)
+        return value
+
+    def text(self, text: str) -> str:
+        """A string, in whatever field."""
+        for word, name in self._words:
+            text = text.replace(word, name)
+        for generated, name in self._generated.items():
+            text = text.replace(generated, name)
+        text = _UUID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
+        text = _HUMAN_TIME.sub("TIME", _TIME.sub("TIME", text))
+        text = _CURRENT.sub("current: NUMBER", text)
+        if _AGE.match(text):
+            return "AGE"
+        return _NUMBER.sub(lambda found: self._versions.get(found[0], found[0]), text)
+
+    def _header(self, answer: Answer, name: str) -> list[str]:
+        return [self.text(value) for value in answer.all(name)]
+
+    def _body(self, answer: Answer, extract: Any) -> Any:
+        text = answer.body.decode(errors="replace")
+        if "json" in answer.header("content-type"):
+            try:
+                parsed = json.loads(text)
+            except ValueError:
+                return self.text(text)
+            if extract is not None and answer.status == 200:
+                parsed = extract(parsed)
+            normal = self.value(parsed)
+            indented = text.startswith("{\n")
+            return {"indented": normal} if indented else normal
+        return self.text(text)
+
+    def _object(self, value: dict[str, Any]) -> dict[str, Any]:
+        metadata = value.get("metadata")
+        if isinstance(metadata, dict):
+            self._learn(value, metadata)
+        value = self._without_computed(value)
+        made = {self.text(key): self.value(item) for key, item in value.items()}
+        if isinstance(metadata, dict) and isinstance(made.get("metadata"), dict):
+            self._name_versions(value, metadata, made["metadata"])
+        fields = made.get("managedFields")
+        if isinstance(fields, list) and all(isinstance(entry, dict) for entry in fields):
+            fields.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+        return made
+
+    def _learn(self, value: dict[str, Any], metadata: dict[str, Any]) -> None:
+        base, name = metadata.get("generateName"), metadata.get("name")
+        if base and isinstance(name, str) and name.startswith(str(base)[:58]) and name != base:
+            self._generated.setdefault(name, f"GENERATED{len(self._generated) + 1}-{len(name)}")
+        version = metadata.get("resourceVersion")
+        is_list = "items" in value or "rows" in value or _is_bookmark(value)
+        if isinstance(version, str) and version.isdigit() and len(version) > 1 and not is_list:
+            self._versions.setdefault(version, f"RV{len(self._versions) + 1}")
+
+    def _name_versions(self, value: dict[str, Any], metadata: dict[str, Any], made: dict[str, Any]) -> None:
+        if "items" in value or "rows" in value or _is_bookmark(value):
+            version = str(metadata.get("resourceVersion", ""))
+            if version:
+                made["resourceVersion"] = "LISTRV" if version.isdigit() else version
+            if metadata.get("continue"):
+                made["continue"] = _continue(metadata["continue"])
+        elif value.get("kind") == "Status" and metadata.get("continue"):
+            made["continue"] = _continue(metadata["continue"])
+
+    def _without_computed(self, value: dict[str, Any]) -> dict[str, Any]:
+        definitions = value.get("columnDefinitions")
+        if not self._computed or "rows" not in value:
+            return value
+        if isinstance(definitions, list) and definitions:
+            # On a watch only the first table names its columns.
+            self._columns = [column.get("name") for column in definitions]
+        return {**value, "rows": [self._row(row) for row in value["rows"] or []]}
+
+    def _row(self, row: dict[str, Any]) -> dict[str, Any]:
+        named = zip(self._columns, row["cells"], strict=False)
+        cells = ["(computed)" if name in self._computed else cell for name, cell in named]
+        return {**row, "cells": [*cells, *row["cells"][len(cells) :]]}
+
+
+def _is_bookmark(value: dict[str, Any]) -> bool:
+    """A bookmark's object has nothing but its type and a resourceVersion (and the annotation that ends a list)."""
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict):
+        return False
+    return not metadata.get("name") and not metadata.get("uid")
+
+
+def _continue(token: str) -> Any:
+    try:
+        decoded = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    except (ValueError, binascii.Error):
+        return f"not readable: {token}"
+    if isinstance(decoded, dict) and isinstance(decoded.get("rv"), int) and decoded["rv"] > 0:
+        decoded["rv"] = "LISTRV"
+    return decoded

@@ -1,0 +1,18 @@
+"""The same request gets the same answer from our server and from a CRD, but for what is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from differential.case import Case
+from differential.cases import table
+from differential.verdict import Verdict
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.mark.parametrize("case", table(), ids=lambda case: case.name)
+def test_we_answer_as_a_crd_does(case: Case, verdict_of: Callable[[Case], Verdict]) -> None:
+    verdict = verdict_of(case)
+    assert not verdict.unexpected and not verdict.gone, str(verdict)
