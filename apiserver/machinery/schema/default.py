@@ -42,7 +42,10 @@ def compile_default(schema: Mapping[str, Any]) -> Default:
                 value[name] = _copy(field.default)
         nulls = None
         for name, item in value.items():
-            if item.__class__ is dict or item.__class__ is list:
+            kind = item.__class__
+            if kind is str:
+                continue
+            if kind is dict or kind is list:
                 known = fields.get(name, additional)
                 if known is not None:
                     known.descend(item)

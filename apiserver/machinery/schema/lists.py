@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apiserver.machinery.field import FieldError, Path, duplicate, invalid
-from apiserver.machinery.schema.ratchet import key_text
+from apiserver.machinery.schema.ratchet import identity, keys_of
 
 Uniqueness = Callable[[Any, str, list[FieldError]], None]
 """Takes a dict or list, its path and the list of errors."""
@@ -60,30 +60,29 @@ def _own(schema: Mapping[str, Any]) -> Uniqueness | None:
 
 def _check_set(value: list[Any], path: str, errors: list[FieldError]) -> None:
     if len(value) > 1:
-        texts = [key_text({"": item}, ("",)) for item in value]
-        errors += (duplicate(Path(path).index(at), value[at]) for at in _repeated(texts))
+        errors += (duplicate(Path(path).index(at), value[at]) for at in _repeated(list(map(identity, value))))
 
 
 def _check_map(value: list[Any], path: str, errors: list[FieldError], keys: tuple[str, ...]) -> None:
     for position, item in enumerate(value):
-        if item is not None and item.__class__ is not dict:
+        if item.__class__ is not dict and item is not None:
             detail = "must be an object for an array of list-type map"
             errors.append(invalid(Path(path).index(position), item, detail))
             return
     if len(value) > 1:
-        for at in _repeated([key_text(item, keys) for item in value]):
+        for at in _repeated([keys_of(item, keys) for item in value]):
             item = value[at] or {}
             errors.append(duplicate(Path(path).index(at), {key: item[key] for key in keys if key in item}))
 
 
-def _repeated(texts: list[str]) -> list[int]:
-    """Where each repeated text occurs for the second time."""
-    if len(set(texts)) == len(texts):
+def _repeated(identities: list[Any]) -> list[int]:
+    """Where each repeated one occurs for the second time."""
+    if len(set(identities)) == len(identities):
         return []
-    seen: dict[str, int] = {}
+    seen: dict[Any, int] = {}
     found = []
-    for position, text in enumerate(texts):
-        seen[text] = seen.get(text, 0) + 1
-        if seen[text] == 2:
+    for position, one in enumerate(identities):
+        seen[one] = seen.get(one, 0) + 1
+        if seen[one] == 2:
             found.append(position)
     return found

@@ -40,7 +40,8 @@ def compile_prune(schema: Mapping[str, Any], *, root: bool = False) -> Prune:
         if additional is None and not value.keys() <= known:
             _drop(value, known, path, unknown)
         for name, item in value.items():
-            if item.__class__ is dict or item.__class__ is list:
+            kind = item.__class__
+            if kind is not str and (kind is dict or kind is list):
                 child = fields.get(name, additional)
                 if child is not None and name not in kept:
                     child(item, f"{path}.{name}" if path else name, unknown)

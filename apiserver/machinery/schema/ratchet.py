@@ -17,20 +17,25 @@ UNKNOWN: Any = object()
 """The old value where there is none to compare with."""
 
 
-def by_keys(old: Any, keys: tuple[str, ...]) -> dict[str, Any]:
-    """The items of an old list map by the text of their keys; the first of equal ones counts."""
-    found: dict[str, Any] = {}
+def by_keys(old: Any, keys: tuple[str, ...]) -> dict[Any, Any]:
+    """The items of an old list map by their keys; the first of equal ones counts."""
+    found: dict[Any, Any] = {}
     if isinstance(old, list):
         for item in old:
-            found.setdefault(key_text(item, keys), item)
+            found.setdefault(keys_of(item, keys), item)
     return found
 
 
-def key_text(item: Any, keys: tuple[str, ...]) -> str:
-    """The keys of an item as text, so that 1 and true differ."""
+def keys_of(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
+    """The keys of an item as something to compare."""
     if not isinstance(item, dict):
-        return ""
-    return gotext.to_json([[key, item[key]] for key in keys if key in item])
+        return ()
+    return tuple((key, identity(item[key])) for key in keys if key in item)
+
+
+def identity(value: Any) -> Any:
+    """A JSON value as something hashable that tells 1, 1.0, true and "1" apart as Go does."""
+    return value if value.__class__ is str else (value.__class__, gotext.to_json(value))
 
 
 def same(value: Any, old: Any, schema: Mapping[str, Any]) -> bool:
@@ -60,4 +65,4 @@ def _same_list(value: list[Any], old: list[Any], schema: Mapping[str, Any]) -> b
         return all(same(item, before, items) for item, before in zip(value, old, strict=True))
     keys = tuple(schema.get("x-kubernetes-list-map-keys", ()))
     before = by_keys(old, keys)
-    return all(same(item, before.get(key_text(item, keys), UNKNOWN), items) for item in value)
+    return all(same(item, before.get(keys_of(item, keys), UNKNOWN), items) for item in value)
