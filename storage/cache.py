@@ -17,14 +17,15 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Generic, TypeVar
 
-from storage.bucket import Bucket, Change, Entry, Subscription, below
-from storage.difference import difference
-from storage.errors import Compacted, Expired, FutureRevision, StorageError, Unavailable
+from storage.bucket import Change, Entry, Subscription, below
+from storage.errors import Compacted, FutureRevision, StorageError, Unavailable
 from storage.freshness import RevisionReader, RevisionWaiters
-from storage.interface import Batch, Event, KeyValue, Store, Watch
+from storage.interface import KeyValue, Store, Watch
+from storage.state import CacheState
 
 __all__ = ["Change", "Entry", "Phase", "Subscription", "WatchCache", "below"]
 
@@ -78,15 +79,12 @@ class WatchCache(Generic[T]):
     ) -> None:
         self._store = store
         self._prefix = prefix
-        self._view = view
-        self._bucket_of = bucket
-        self._window = window
-        self._window_bytes = window_bytes
+        self._make_state: Callable[[], CacheState[T]] = lambda: CacheState(
+            view, bucket, window, window_bytes, on_reject
+        )
         self._clock = clock
         self._sleep = sleep
-        self._on_reject = on_reject
         self._on_phase = on_phase
-        self._rejected: set[bytes] = set()
         self._reset()
         self._reader = RevisionReader(self._ask_revision, heartbeat=HEARTBEAT)
         self.last_heard = clock()
@@ -104,12 +102,12 @@ class WatchCache(Generic[T]):
     @property
     def revision(self) -> int:
         """Every change up to this revision has been applied."""
-        return self._revision
+        return self._state.revision
 
     @property
     def rejected(self) -> int:
         """How many objects are kept out because the view function refused them."""
-        return len(self._rejected)
+        return len(self._state.rejected)
 
     @property
     def phase(self) -> Phase:
@@ -124,19 +122,17 @@ class WatchCache(Generic[T]):
 
     def get(self, key: bytes) -> Entry[T] | None:
         """One entry as of `revision`."""
-        return self._entries.get(key)
+        return self._state.get(key)
 
     def entries(self, prefix: bytes, start: bytes = b"") -> Sequence[Entry[T]]:
         """The entries that a prefix selects as of `revision`, in key order, from a key on (inclusive). The
         prefix lies within one bucket; it ends with a slash and selects what is below it, or is one whole
         key."""
-        bucket = self._buckets.get(self._bucket_of(prefix))
-        return bucket.entries(prefix, start) if bucket else ()
+        return self._state.entries(prefix, start)
 
     def count(self, prefix: bytes) -> int:
         """How many entries a prefix selects."""
-        bucket = self._buckets.get(self._bucket_of(prefix))
-        return bucket.count(prefix) if bucket else 0
+        return self._state.count(prefix)
 
     async def fresh(self, timeout: float) -> int:
         """Wait until the cache holds everything that was in the store when this call began, and return
@@ -146,36 +142,34 @@ class WatchCache(Generic[T]):
             async with asyncio.timeout(timeout):
                 await self._ready.wait()
                 revision = await self._reader.ask()
-                if revision > self._revision:
+                if revision > self.revision:
                     await self._waiters.wait(revision)
         except TimeoutError:
             self._waiters.sweep()
             raise Unavailable("the watch cache did not catch up with the store in time") from None
-        return self._revision
+        return self.revision
 
     async def wait_for(self, revision: int, timeout: float) -> None:
-        """Wait until the cache has reached a revision. Raises FutureRevision after `timeout` seconds."""
-        if revision <= self._revision and self.ready:
+        """Wait until the cache has reached a revision. Raises FutureRevision after `timeout` seconds,
+        Unavailable when the store cannot be asked."""
+        if revision <= self.revision and self.ready:
             return
         try:
             async with asyncio.timeout(timeout):
                 await self._ready.wait()
                 await self._reader.ask()
-                if revision > self._revision:
+                if revision > self.revision:
                     await self._waiters.wait(revision)
         except TimeoutError:
             self._waiters.sweep()
-            raise FutureRevision(self._revision) from None
+            if not self.ready:
+                raise Unavailable("the watch cache has not been filled yet") from None
+            raise FutureRevision(self.revision) from None
 
     def watch(self, prefix: bytes, from_revision: int) -> Subscription[T]:
         """The changes above a revision that a prefix selects (as for `entries`). Raises Expired when the
         window does not reach back so far."""
-        for low, high in self._gaps:
-            if low < from_revision < high:
-                raise Expired(high)
-        return Subscription(
-            self._bucket(self._bucket_of(prefix)), prefix, from_revision, lambda: self._revision
-        )
+        return self._state.watch(prefix, from_revision)
 
     # Keeping up
 
@@ -188,19 +182,14 @@ class WatchCache(Generic[T]):
                     group.create_task(self._reader.run(), name="watch cache: read revisions")
                     group.create_task(self._nudge(), name="watch cache: nudge")
             except* _Restored:
-                for bucket in self._buckets.values():
-                    bucket.close()
+                self._state.close()
                 self._reset()
 
     def _reset(self) -> None:
         self._phase = Phase.LISTING
         self._ready = asyncio.Event()
-        self._revision = 0
         self._target = 0
-        self._floor = 0
-        self._entries: dict[bytes, Entry[T]] = {}
-        self._buckets: dict[bytes, Bucket[T]] = {}
-        self._gaps: list[tuple[int, int]] = []
+        self._state = self._make_state()
         self._waiters = RevisionWaiters()
         self._lagging = asyncio.Event()
         self._stream: Watch | None = None
@@ -209,7 +198,7 @@ class WatchCache(Generic[T]):
     async def _follow(self) -> None:
         failures = 0
         while True:
-            before = self._revision
+            before, began = self.revision, self._clock()
             try:
                 if self._phase is Phase.LISTING:
                     await self._list()
@@ -221,7 +210,8 @@ class WatchCache(Generic[T]):
             except StorageError as error:
                 resume = self._phase
                 self._enter(Phase.WAITING, error)
-            failures = 0 if self._revision > before else failures + 1
+            worked = self.revision > before or self._clock() - began > BACKOFF_MOST
+            failures = 0 if worked else failures + 1
             if failures or self._phase is Phase.WAITING:
                 await self._sleep(_backoff(failures))
             self._phase = resume
@@ -237,134 +227,46 @@ class WatchCache(Generic[T]):
         page = await self._store.list(self._prefix, limit=PAGE)
         revision = page.revision
         while True:
-            for item in page.items:
-                entry = self._parse(item)
-                if entry is None:
-                    rejected.add(item.key)
-                else:
-                    found[item.key] = entry
+            self._state.parse(page.items, found, rejected)
             self.last_heard = self._clock()
             if not page.more:
                 break
             start = page.items[-1].key + b"\x00"
             page = await self._store.list(self._prefix, start=start, limit=PAGE, revision=revision)
-        self._rejected = rejected
-        if revision < self._revision:
+        if revision < self.revision:
             raise _Restored
-        if self.ready:
-            self._replace(found, revision)
-        else:
-            self._load(found, revision)
-
-    def _load(self, found: dict[bytes, Entry[T]], revision: int) -> None:
-        self._floor = revision
-        for bucket in self._buckets.values():
-            bucket.close()
-        self._buckets = {}
-        self._entries = found
-        grouped: dict[bytes, list[Entry[T]]] = {}
-        for key in sorted(found):
-            grouped.setdefault(self._bucket_of(key), []).append(found[key])
-        for name, entries in grouped.items():
-            self._bucket(name).load(entries)
-        self._advance(revision)
+        self.relists += self.ready
+        self._state.load(found, rejected, revision)
+        self._waiters.reached(revision)
         self._ready.set()
-
-    def _replace(self, found: dict[bytes, Entry[T]], revision: int) -> None:
-        """After a relist: what differs is told to the watchers as changes. A watch can be opened at a
-        revision before the gap or after it, not inside, where the order of events is not known."""
-        self.relists += 1
-        self._gaps = [*self._gaps[-7:], (self._revision, revision)]
-        for at, changes in difference(self._entries, found, revision):
-            self._record(at, changes)
-        self._advance(revision)
 
     async def _watch(self) -> None:
         async with (
-            self._store.watch(self._prefix, self._revision + 1) as stream,
+            self._store.watch(self._prefix, self.revision + 1) as stream,
             _interruptible() as self._deadline,
         ):
             self._stream = stream
             try:
                 async for batch in stream:
-                    self._apply(batch)
+                    self.last_heard = self._clock()
+                    self._state.apply(batch)
+                    self._waiters.reached(self.revision)
             finally:
                 self._stream = None
                 self._deadline = None
         raise Unavailable("the watch has ended")
 
-    def _apply(self, batch: Batch) -> None:
-        self.last_heard = self._clock()
-        events = batch.events
-        index = 0
-        while index < len(events):
-            revision = events[index].revision
-            changes: list[Change[T]] = []
-            while index < len(events) and events[index].revision == revision:
-                change = self._change(events[index])
-                if change is not None:
-                    changes.append(change)
-                index += 1
-            self._record(revision, changes)
-        self._advance(batch.revision)
-
-    def _change(self, event: Event) -> Change[T] | None:
-        previous = self._entries.get(event.key)
-        current = None if event.current is None else self._parse(event.current)
-        if event.current is not None and current is None:
-            self._rejected.add(event.key)
-        else:
-            self._rejected.discard(event.key)
-        if previous is None and current is None:
-            return None
-        return Change(event.revision, event.key, current, previous)
-
-    def _parse(self, item: KeyValue) -> Entry[T] | None:
-        try:
-            view = self._view(item)
-        except Exception as error:  # whatever it is, one bad object must not take the others down
-            if self._on_reject is not None:
-                self._on_reject(item.key, error)
-            return None
-        return Entry(item.key, item.value, item.mod_revision, item.create_revision, view)
-
-    def _record(self, revision: int, changes: list[Change[T]]) -> None:
-        grouped: dict[bytes, list[Change[T]]] = {}
-        for change in changes:
-            name = self._bucket_of(change.key)
-            bucket = self._bucket(name)
-            if change.current is not None:
-                self._entries[change.key] = change.current
-                bucket.put(change.current)
-            elif self._entries.pop(change.key, None) is not None:
-                bucket.remove(change.key)
-            grouped.setdefault(name, []).append(change)
-        for name, together in grouped.items():
-            self._buckets[name].append(revision, together)
-
-    def _bucket(self, name: bytes) -> Bucket[T]:
-        bucket = self._buckets.get(name)
-        if bucket is None:
-            bucket = Bucket(name, self._floor, self._window, self._window_bytes)
-            self._buckets[name] = bucket
-        return bucket
-
-    def _advance(self, revision: int) -> None:
-        if revision > self._revision:
-            self._revision = revision
-            self._waiters.reached(revision)
-
     # Being behind
 
     async def _ask_revision(self) -> int:
-        before = self._revision
+        before = self.revision
         revision = await self._store.revision()
         if revision < before:
             raise _Restored
         self.last_heard = self._clock()
         if revision > self._target:
             self._target = revision
-            if revision > self._revision:
+            if revision > self.revision:
                 self._lagging.set()
         return revision
 
@@ -375,15 +277,17 @@ class WatchCache(Generic[T]):
             await self._lagging.wait()
             self._lagging.clear()
             since, delay = self._clock(), NUDGE_FIRST
-            while (goal := self._target) > self._revision:
-                before = self._revision
+            while (goal := self._target) > self.revision:
+                before = self.revision
                 await self._sleep(delay)
-                if self._revision >= goal:
+                if self.revision >= goal:
                     break
-                if self._revision > before:
+                if self.revision > before:
                     since = self._clock()
                 if self._stream is not None:
-                    await self._stream.request_progress()
+                    with suppress(TimeoutError):  # then the stream is dead, and found so below
+                        async with asyncio.timeout(STALL):
+                            await self._stream.request_progress()
                 if self._deadline is not None and self._clock() - since > STALL:
                     self._deadline.reschedule(asyncio.get_running_loop().time())
                     since = self._clock()

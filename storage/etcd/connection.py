@@ -15,9 +15,10 @@ from storage.etcd.options import EtcdOptions
 CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # Back at once after an outage; the defaults come seconds late.
+    # Back at once after an outage; the defaults come seconds late. "min" is how long one attempt to connect
+    # may take, handshake included.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 2000),
     ("grpc.max_reconnect_backoff_ms", 1000),
     # A frozen peer is noticed after 15 s; without the ping timeout it takes 70 s. etcd punishes pings more
     # often than every 5 s with GOAWAY too_many_pings.
