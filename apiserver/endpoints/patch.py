@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
 from apiserver.endpoints.answer import answer_stored
 from apiserver.endpoints.call import Call
-from apiserver.endpoints.negotiation import accepted
+from apiserver.endpoints.negotiation import accepted, unsupported
 from apiserver.machinery import errors
 from apiserver.machinery.codec import DecodeError, decode_value
-from apiserver.machinery.field import FieldError
 from apiserver.machinery.options import WriteOptions, patch_options
-from apiserver.machinery.patch import json_patch, merge_patch
+from apiserver.machinery.patch import (
+    JSONPatch,
+    MergePatch,
+    copy_json,
+    parse_json_patch,
+    parse_merge_patch,
+    result_invalid,
+)
 from apiserver.registry.intake import take_in
 from apiserver.registry.verbs.patch import apply as apply_object
 from apiserver.registry.verbs.patch import patch as patch_object
 
 Object = dict[str, Any]
-Change = Callable[[Object], tuple[Any, list[str]]]
-"""From the live object to the patched one and the strict errors of the patch itself."""
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -51,14 +52,14 @@ async def patch(call: Call) -> None:
             call.caller(),
         )
     else:
-        change = json_change(body) if media_type == JSON_PATCH else merge_change(body, options)
+        change = read_patch(media_type, body, options)
         updated = await patch_object(
             call.store,
             call.version,
             info.namespace,
             info.name,
             info.subresource,
-            lambda live: _take_in_patched(call, *change(live), options),
+            lambda live: _take_in_patched(call, change.apply(live), change.strict_errors, options),
             options,
             call.caller(),
         )
@@ -69,64 +70,39 @@ def patch_type(call: Call) -> str:
     """The media type of the patch. Raises 415 with the supported ones, as for a custom resource."""
     media_type = call.header(b"content-type").partition(";")[0]
     if media_type not in SUPPORTED:
-        listed = ", ".join(SUPPORTED)
-        raise errors.unsupported_media_type(
-            f"the body of the request was in an unknown format - accepted media types include: {listed}"
-        )
+        raise unsupported(SUPPORTED)
     return media_type
 
 
-def json_change(body: bytes) -> Change:
-    """A JSON patch. Raises 400 and 413."""
-    try:
-        value, duplicates = decode_value(body, "application/json")
-    except DecodeError as error:
-        raise errors.bad_request(f"error decoding patch: {error}") from None
-    strictness = [f"json patch {text}" for text in duplicates]
-    operations = json_patch.parse(value)
-    return lambda live: (json_patch.apply(live, operations), strictness)
-
-
-def merge_change(body: bytes, options: WriteOptions) -> Change:
-    """A merge patch. Raises 400."""
-    try:
-        value, duplicates = decode_value(body, "application/json")
-    except DecodeError as error:
-        raise errors.bad_request(f"error decoding patch: {error}") from None
-    if not isinstance(value, dict):
-        if options.field_validation == "Ignore":
-            raise errors.bad_request("Invalid JSON Patch")
-        kind = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}.get(type(value))
-        if kind is not None:
-            why = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-            raise errors.bad_request(f"error decoding patch: {why}")
-    return lambda live: (merge_patch.apply(live, value), duplicates)
+def read_patch(media_type: str, body: bytes, options: WriteOptions) -> JSONPatch | MergePatch:
+    """Decode a patch. Raises 400 and 413."""
+    parsed = parse_json_patch(body) if media_type == JSON_PATCH else parse_merge_patch(body)
+    if options.field_validation == "Ignore":
+        parsed.strict_errors.clear()
+    return parsed
 
 
 def _take_in_patched(call: Call, patched: Any, strictness: list[str], options: WriteOptions) -> Object:
     """The patched document as an object of the version. Raises 422 with the document when it is none."""
-    document = orjson.dumps(patched).decode()
     if not isinstance(patched, dict) or not isinstance(patched.get("kind"), str) or not patched["kind"]:
-        raise _bad_patch(document, f"Object 'Kind' is missing in '{document}'")
+        raise result_invalid(patched, "Object 'Kind' is missing in 'unstructured object has no kind'")
+    document = copy_json(patched)
     try:
         unknown = take_in(call.store.resource, call.version, patched)
     except ValueError as error:
-        raise _bad_patch(document, str(error)) from None
+        raise result_invalid(document, str(error)) from None
     found = [*strictness, *unknown]
     if found and options.field_validation == "Strict":
-        raise _bad_patch(document, f"strict decoding error: {', '.join(found)}")
+        raise result_invalid(document, f"strict decoding error: {', '.join(found)}")
     if options.field_validation == "Warn":
-        call.request.warnings.extend(text for text in found if text not in call.request.warnings)
+        _warn(call, found)
     return patched
-
-
-def _bad_patch(document: str, why: str) -> errors.APIError:
-    return errors.invalid("", "", "", [FieldError("FieldValueInvalid", "patch", why, document)])
 
 
 def _apply(
     call: Call, body: bytes, options: WriteOptions
 ) -> tuple[Callable[[], Object], Callable[[Object], Object]]:
+    """What the manager wants, anew for each try, and what becomes of the merged object."""
     try:
         value, duplicates = decode_value(body, "application/yaml")
     except DecodeError as error:
@@ -134,19 +110,23 @@ def _apply(
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        raise errors.bad_request(
-            "error decoding YAML: json: cannot unmarshal value into Go value of type map[string]interface {}"
-        )
+        what = "json: cannot unmarshal value into Go value of type map[string]interface {}"
+        raise errors.bad_request(f"error decoding YAML: {what}")
 
     def finish(merged: Object) -> Object:
         if duplicates and options.field_validation == "Strict":
             raise errors.bad_request(f"error strict decoding YAML: {', '.join(duplicates)}")
         if options.field_validation == "Warn":
-            call.request.warnings.extend(text for text in duplicates if text not in call.request.warnings)
+            _warn(call, duplicates)
         try:
             take_in(call.store.resource, call.version, merged)
         except ValueError as error:
             raise errors.bad_request(str(error)) from None
         return merged
 
-    return lambda: copy.deepcopy(value), finish
+    return lambda: copy_json(value), finish
+
+
+def _warn(call: Call, texts: list[str]) -> None:
+    """Once each, however often the patch is tried."""
+    call.request.warnings.extend(text for text in texts if text not in call.request.warnings)

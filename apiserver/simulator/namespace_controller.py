@@ -39,8 +39,7 @@ class NamespaceController:
     async def _empty(self, name: str) -> None:
         await self._mark(name)
         for step in (self._is_empty, self._is_released):
-            while not await step(name):
-                # What is left waits for finalizers of others: there is nothing to be told by.
+            while not await step(name):  # noqa: ASYNC110 - nothing tells when others are done
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _mark(self, name: str) -> None:
