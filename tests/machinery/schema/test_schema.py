@@ -229,7 +229,7 @@ def test_pruning_and_defaulting_are_done_once_and_for_all(spec: dict[str, Any]) 
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
-@given(st.dictionaries(st.sampled_from(_NAMES), _VALUES, max_size=4))
+@given(st.dictionaries(st.sampled_from(sorted({*_NAMES} - {"env", "ports"})), _VALUES, max_size=4))
 def test_an_update_that_changes_nothing_has_no_errors_of_values(spec: dict[str, Any]) -> None:
     obj = {"spec": spec}
     left = [
