@@ -161,6 +161,11 @@ class Placement(APIModel):
     pod: str | None = Field(
         default=None, max_length=253, description="Name of the pod that runs the replica."
     )
+    last_failed_pod: str | None = Field(
+        default=None,
+        max_length=253,
+        description="UID of the last pod of the replica whose failure was counted as an attempt.",
+    )
 
 
 class InferenceJobStatus(APIModel):

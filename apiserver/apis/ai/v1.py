@@ -165,6 +165,9 @@ class GPUAllocation(APIModel):
 class GPUNodeStatus(APIModel):
     """The ledger of a node's GPUs. In every stored revision the allocations fit into the capacity."""
 
+    node: str | None = Field(
+        default=None, max_length=253, description="Name of the node, which may offer several resources."
+    )
     resource: str | None = Field(
         default=None, description="Extended resource that is counted, such as nvidia.com/gpu."
     )
