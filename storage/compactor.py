@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from storage.errors import Ambiguous, StorageError
+from storage.errors import Ambiguous, NoSpace, StorageError
 from storage.interface import Compare, Put, Store
 
 INTERVAL = 300.0
@@ -61,6 +61,12 @@ class Compactor:
             outcome = await self._store.txn([Compare(self._key, self._seen)], [Put(self._key, value)])
         except Ambiguous:
             self._seen = 0  # whoever wrote: the next round finds out
+            raise
+        except NoSpace:
+            # Taking turns needs a write, but compaction is what makes room.
+            self._revision = await self._store.revision()
+            if previous:
+                await self._store.compact(previous)
             raise
         self._revision = outcome.revision
         if not outcome.succeeded:
