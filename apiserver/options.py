@@ -31,6 +31,19 @@ from apiserver.config import (
 )
 from apiserver.flags import Flag, FlagGroup, Parser, Values
 
+__all__ = [
+    "AuthConfig",
+    "ControllersConfig",
+    "DevConfig",
+    "EtcdConfig",
+    "RequestHeaderOverrides",
+    "SQLiteConfig",
+    "ServeConfig",
+    "ServingConfig",
+    "dev_config",
+    "serve_config",
+]
+
 # A lease must be renewed with time to spare; the factor is client-go's `leaderelection.JitterFactor`.
 _RETRY_JITTER = 1.2
 

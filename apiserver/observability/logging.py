@@ -30,7 +30,7 @@ def verbosity() -> int:
     return _Verbosity.level
 
 
-def setup(level: int = 0, stream: IO[str] | None = None, *, as_json: bool | None = None) -> None:
+def configure_logging(level: int = 0, stream: IO[str] | None = None, *, as_json: bool | None = None) -> None:
     """Send every log of this process to `stream` (standard error). JSON unless that is a terminal."""
     _Verbosity.level = level
     target = stream if stream is not None else sys.stderr
