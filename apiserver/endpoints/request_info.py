@@ -56,7 +56,7 @@ def parse_query(raw: bytes) -> Query:
 
 def _parse_query(raw: bytes) -> Query:
     found: dict[str, tuple[str, ...]] = {}
-    for part in raw.decode("latin-1").split("&"):
+    for part in raw.decode("utf-8", "replace").split("&"):
         if not part or ";" in part or _BROKEN_ESCAPE.search(part):
             continue
         name, _, value = part.partition("=")
