@@ -1,4 +1,4 @@
-"""The cluster as installer and uninstaller use it: apply, look, delete, wait. Nothing here knows what is installed.
+"""The cluster as installer and uninstaller use it: apply, look, delete, wait. It knows not what is installed.
 
 Objects are applied on the server under our own field manager, so that fields which others own stay theirs.
 """

@@ -1,6 +1,6 @@
 """Bring the server into a cluster, or register one that runs outside of it, and wait until it serves.
 
-Everything is applied on the server, so it can be run again at any time: what is as it should be stays untouched.
+Everything is applied on the server, so it can be run again at any time: what is right already stays as it is.
 The APIService comes last, and never takes the place of somebody else's.
 """
 

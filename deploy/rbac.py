@@ -1,7 +1,7 @@
 """Who may do what: the server's own permissions, and what the built-in roles let users do with our resources.
 
-Nothing here has a `*`. Names are given wherever RBAC can check them (`create` cannot be limited by name: there
-is no name yet when it is checked).
+Nothing here has a `*`. Names are given wherever RBAC can check them (`create` cannot be limited by name:
+there is no name yet when it is checked).
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ class InstalledSecret:
         try:
             return _decoded(await self._client.create(path, {**self._template, "data": _encoded(data)}))
         except APIError as error:
-            return _lost(error, "AlreadyExists")
+            _raise_unless(error, "AlreadyExists")
+            return None
         except OSError as error:
             raise CertificateError(f"the secret cannot be written: {error}") from error
 
@@ -50,13 +51,14 @@ class InstalledSecret:
             current["metadata"]["resourceVersion"] = resource_version
             return _decoded(await self._client.update(path, {**current, "data": _encoded(data)}))
         except APIError as error:
-            return _lost(error, "Conflict")
+            _raise_unless(error, "Conflict")
+            return None
         except OSError as error:
             raise CertificateError(f"the secret cannot be written: {error}") from error
 
 
-def _lost(error: APIError, reason: str) -> None:
-    """Another writer was first: None. Anything else is an error."""
+def _raise_unless(error: APIError, reason: str) -> None:
+    """Another writer was first: that is for the caller to handle. Anything else is an error."""
     if error.code != 409 or error.reason != reason:
         raise CertificateError(f"the secret cannot be written: {error.message}") from error
 

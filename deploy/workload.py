@@ -30,8 +30,8 @@ def service_account(options: ManifestOptions) -> Object:
 
 
 def cert_secret(options: ManifestOptions) -> Object:
-    """The Secret for the authority and the certificates, without content: that is made by whoever comes first,
-    the installer or a replica, and is nobody else's to apply."""
+    """The Secret for the authority and the certificates, without content: that is made by whoever comes
+    first, the installer or a replica, and is nobody else's to apply."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
