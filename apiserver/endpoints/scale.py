@@ -12,6 +12,7 @@ from apiserver.endpoints.patch import APPLY_PATCH, patch_type, read_patch
 from apiserver.machinery import errors
 from apiserver.machinery.codec import decode, encode
 from apiserver.machinery.options import WriteOptions, get_options, patch_options, update_options
+from apiserver.machinery.patch import copy_json
 from apiserver.registry import metadata
 from apiserver.registry.scale import API_VERSION, KIND, scale_of, with_scale
 from apiserver.registry.store import Stored
@@ -70,10 +71,7 @@ async def _change(call: Call, wanted: Callable[[Object], Any], options: WriteOpt
         scale = wanted(scale_of(resource, live))
         if not isinstance(scale, dict):
             raise errors.bad_request("a Scale is an object")
-        before = resource.convert(live, storage_version, storage_version)
-        obj = with_scale(
-            resource, {**before, "metadata": dict(before["metadata"])} | _spec_copy(before), scale
-        )
+        obj = with_scale(resource, copy_json(live), scale)
         track(call.store, live, obj, storage_version, "scale", options, caller)
         return obj
 
@@ -90,10 +88,6 @@ async def _change(call: Call, wanted: Callable[[Object], Any], options: WriteOpt
     )
     stored: Stored = (await update_object(request)).stored
     await _answer(call, stored.obj)
-
-
-def _spec_copy(obj: Object) -> Object:
-    return {"spec": dict(obj["spec"])} if "spec" in obj else {}
 
 
 async def _answer(call: Call, obj: Object) -> None:

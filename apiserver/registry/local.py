@@ -6,7 +6,6 @@ over several objects. The same rules hold as for clients: validation, generation
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,8 +20,10 @@ from apiserver.machinery.options import (
     Preconditions,
     WriteOptions,
 )
+from apiserver.machinery.patch import copy_json
 from apiserver.registry import metadata
 from apiserver.registry.hooks import Caller, User
+from apiserver.registry.intake import take_in
 from apiserver.registry.representation import Whole
 from apiserver.registry.selection import select
 from apiserver.registry.store import ResourceStore, Stored
@@ -118,7 +119,7 @@ class LocalObjects:
     async def create(self, resource: str, obj: Object) -> Object:
         """Create an object."""
         store = self._stores[resource]
-        body = copy.deepcopy(obj)
+        body = _taken_in(store, obj)
         namespace = body["metadata"].get("namespace", "")
         version = store.resource.storage_version
         stored = await create(store, version, namespace, body, self._options, self._caller())
@@ -179,7 +180,7 @@ class LocalObjects:
         return _Planned(store, key, compare, op, wanted.raw, live)
 
     def _plan_create(self, store: ResourceStore, key: bytes, obj: Object) -> _Planned:
-        body = copy.deepcopy(obj)
+        body = _taken_in(store, obj)
         status = body.get("status")
         caller = self._caller()
         version = store.resource.storage_version
@@ -198,7 +199,7 @@ class LocalObjects:
         meta, version, caller = obj["metadata"], store.resource.storage_version, self._caller()
 
         def mutate(live: Object | None) -> Object:
-            body = copy.deepcopy(obj)
+            body = _taken_in(store, obj)
             track(store, live, body, version, subresource, self._options, caller)
             return body
 
@@ -230,3 +231,10 @@ class LocalObjects:
 
     def _caller(self) -> Caller:
         return Caller(user=self._user)
+
+
+def _taken_in(store: ResourceStore, obj: Object) -> Object:
+    """A copy of the object that may be changed, defaulted like one from a client."""
+    body: Object = copy_json(obj)
+    take_in(store.resource, store.resource.storage_version, body)
+    return body

@@ -1,0 +1,300 @@
+"""Puts the server together and runs it. The only file that knows all parts: read it to know the whole system.
+
+Whatever goes on by itself is a task of one group: when one fails all end, and the process says so by its
+exit code. The order at the start: storage, whom to trust, certificates, what is served, then listening."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+import uvloop
+
+from apiserver.admission.chain import AdmissionChain
+from apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from apiserver.apis.ai.resources import GROUP, RESOURCES
+from apiserver.auth.configmap import NAME, NAMESPACE, AuthenticationConfig, LiveConfig, RequestHeaderConfig
+from apiserver.auth.configmap_watch import ConfigMapWatcher
+from apiserver.auth.delegated import delegated_authenticator, delegated_authorizer
+from apiserver.controllers.clock import SystemClock
+from apiserver.controllers.informer import Informer
+from apiserver.controllers.listwatch import HostListWatch
+from apiserver.controllers.manager import run_controllers
+from apiserver.host.apiservice import BundlePublisher
+from apiserver.host.client import HostClient
+from apiserver.host.errors import HostUnreachable
+from apiserver.host.namespaces import HostNamespaces
+from apiserver.host.secret import HostSecret
+from apiserver.machinery.errors import APIError
+from apiserver.observability import logging
+from apiserver.options import (
+    AuthConfig,
+    ControllersConfig,
+    DevConfig,
+    EtcdConfig,
+    ServeConfig,
+    ServingConfig,
+    SQLiteConfig,
+)
+from apiserver.registry.build import build_registry
+from apiserver.registry.local import LocalObjects
+from apiserver.registry.store import Registry
+from apiserver.registry.view import View
+from apiserver.server.application import build_application
+from apiserver.server.chain import ChainConfig
+from apiserver.server.lifecycle import Lifecycle, Timings, bind
+from apiserver.server.lifecycle import serve as serve_http
+from apiserver.server.probes import readiness_checks
+from apiserver.server.protocol import APIProtocol
+from apiserver.server.tls import ServerTLS
+from certs import CertDirectory, GivenFiles, Names, Rotator, SecretSource, Source
+from certs.runner import Publish, utc_now
+from storage.cache import WatchCache
+from storage.compactor import Compactor
+from storage.interface import Store
+from storage.open import EtcdOptions, open_store
+
+_log = structlog.get_logger(__name__)
+
+FIELD_MANAGER = "inference-apiserver"
+STANDALONE_PREFIX = "/registry"
+API_SERVICES = tuple(
+    sorted({f"{version.name}.{GROUP}" for resource in RESOURCES for version in resource.versions})
+)
+
+
+def serve(config: ServeConfig) -> int:
+    """Run the server beside a cluster until it is told to stop; gives the exit code."""
+    logging.setup(config.verbosity)
+    return _run(_serve(config))
+
+
+def dev(config: DevConfig) -> int:
+    """Run everything on one machine, without a cluster, until told to stop; gives the exit code."""
+    from apiserver.development import develop
+
+    logging.setup(config.verbosity)
+    return _run(develop(config))
+
+
+def _run(main: Coroutine[Any, Any, None]) -> int:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        try:
+            runner.run(main)
+        except BaseExceptionGroup as group:
+            for error in _leaves(group):
+                _log.error("ended by a failure", error=str(error) or repr(error), exc_info=error)
+            return 1
+        except (OSError, RuntimeError) as error:
+            _log.error("could not start", error=str(error))
+            return 1
+    return 0
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
+    return found
+
+
+@dataclass(frozen=True)
+class Server:
+    """What is served and how; `run` serves it. The parts are put in by `_serve` and by `develop`."""
+
+    registry: Registry
+    cache: WatchCache[View]
+    storage: Store
+    chain: ChainConfig
+    serving: ServingConfig
+    tls: ServerTLS
+    rotator: Rotator
+    socket: socket.socket
+
+    async def run(
+        self, background: list[Coroutine[Any, Any, None]], controllers: Coroutine[Any, Any, None]
+    ) -> None:
+        """Serve until told to stop. `background` goes on until all is served; `controllers` stop first, so
+        that another replica can take over."""
+        lifecycle = self.chain.lifecycle
+        checks = readiness_checks(self.cache, self.rotator, lifecycle)
+        application = build_application(self.registry, checks, self.chain)
+        timings = Timings(shutdown_delay=self.serving.shutdown_delay, drain=self.serving.request_timeout)
+        with lifecycle.signals():
+            async with asyncio.TaskGroup() as tasks:
+                going_on = [
+                    tasks.create_task(job)
+                    for job in (
+                        self.cache.run(),
+                        Compactor(self.storage).run(),
+                        self.rotator.run(),
+                        *background,
+                    )
+                ]
+                tasks.create_task(self._control(controllers))
+                await serve_http(
+                    application.app,
+                    [self.socket],
+                    lifecycle,
+                    tls=self.tls.context,
+                    protocol=APIProtocol,
+                    timings=timings,
+                )
+                for task in going_on:
+                    task.cancel()
+
+    async def _control(self, controllers: Coroutine[Any, Any, None]) -> None:
+        await self.chain.lifecycle.serving.wait()
+        await self.cache.wait_ready()
+        _log.info("serving", address=self.address)
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(controllers)
+            await self.chain.lifecycle.stopping.wait()
+            running.cancel()
+
+    @property
+    def address(self) -> str:
+        """The URL of the server on this machine."""
+        return f"https://localhost:{self.socket.getsockname()[1]}"
+
+
+async def _serve(config: ServeConfig) -> None:
+    async with AsyncExitStack() as stack:
+        storage = await open_store(_store_at(config.storage))
+        stack.push_async_callback(storage.close)
+        host = await _client(stack, config.kubeconfig)
+        live, lookups = await _trust(stack, config, host)
+        namespaces = Informer(HostListWatch(host, "/api/v1/namespaces"), SystemClock())
+        admission = AdmissionChain([NamespaceLifecycle(HostNamespaces(host, namespaces.store.get))])
+        registry, cache = build_registry(RESOURCES, storage, _prefix(config.storage), admission)
+        authorization = await _client(stack, config.auth.authorization_kubeconfig, host)
+        authentication = await _client(stack, config.auth.authentication_kubeconfig, host)
+        chain = ChainConfig(
+            authenticator=delegated_authenticator(
+                live, authentication, anonymous=config.auth.anonymous, unreachable=(HostUnreachable,)
+            ),
+            authorizer=delegated_authorizer(
+                authorization, config.auth.always_allow_paths, unreachable=(HostUnreachable,)
+            ),
+            lifecycle=Lifecycle(),
+            is_complete=lambda: cache.ready,
+            front_proxy=live.request_header,
+            request_timeout=config.serving.request_timeout,
+            max_reading=config.serving.max_requests_inflight,
+            max_mutating=config.serving.max_mutating_requests_inflight,
+        )
+        service = (config.serving.service_namespace, config.serving.service_name)
+        publisher = BundlePublisher(host, API_SERVICES, service)
+        tls, rotator = await certificates(config.serving, host, publisher.publish)
+        tls.set_authorities(live.current.authorities())
+        live.on_change(lambda trusted: tls.set_authorities(trusted.authorities()))
+        listener = bind(config.serving.bind_address, config.serving.secure_port)
+        server = Server(registry, cache, storage, chain, config.serving, tls, rotator, listener)
+        await server.run(
+            [namespaces.run(), *lookups],
+            controllers(config.controllers, registry, host, config.serving.service_namespace),
+        )
+
+
+def controllers(
+    config: ControllersConfig, registry: Registry, host: HostClient, namespace: str
+) -> Coroutine[Any, Any, None]:
+    """The reconcile loops over our objects and the host cluster's."""
+    return run_controllers(
+        objects=LocalObjects(tuple(registry), FIELD_MANAGER),
+        host=host,
+        enabled=config.enabled,
+        leader_election=config if config.leader_elect else None,
+        namespace=namespace,
+        identity=f"{socket.gethostname()}_{os.getpid()}",
+    )
+
+
+async def certificates(
+    serving: ServingConfig, host: HostClient | None, publish: Publish
+) -> tuple[ServerTLS, Rotator]:
+    """The TLS context, and what keeps its certificate fresh. Raises CertificateError."""
+    names = Names(serving.service_name, serving.service_namespace, (serving.external_name,))
+    source = _source(serving, host, names)
+    material = await source.load(utc_now())
+    tls = ServerTLS(material.cert_pem, material.key_pem)
+
+    async def apply(fresh: Any) -> None:
+        tls.set_certificate(fresh.cert_pem, fresh.key_pem)
+
+    return tls, Rotator(source, material, apply=apply, publish=publish)
+
+
+def _source(serving: ServingConfig, host: HostClient | None, names: Names) -> Source:
+    if serving.tls_cert_file and serving.tls_private_key_file:
+        return GivenFiles(serving.tls_cert_file, serving.tls_private_key_file)
+    if serving.cert_secret and host is not None:
+        return SecretSource(HostSecret(host, *serving.cert_secret), names)
+    return CertDirectory(serving.cert_dir or Path("inference-apiserver-certs")).bound(names)
+
+
+async def _client(
+    stack: AsyncExitStack, kubeconfig: Path | None, default: HostClient | None = None
+) -> HostClient:
+    if kubeconfig is None and default is not None:
+        return default
+    client = await HostClient.from_kubeconfig(str(kubeconfig) if kubeconfig else None)
+    stack.push_async_callback(client.close)
+    return client
+
+
+async def _trust(
+    stack: AsyncExitStack, config: ServeConfig, host: HostClient
+) -> tuple[LiveConfig, list[Coroutine[Any, Any, None]]]:
+    """Whose certificates and headers count, and what keeps that up to date. Raises when it cannot be found
+    out."""
+    live = LiveConfig(await asyncio.to_thread(_given, config.auth))
+    if config.auth.skip_lookup:
+        return live, []
+    client = await _client(stack, config.auth.authentication_kubeconfig, host)
+    watcher = ConfigMapWatcher(client, live, unreachable=(HostUnreachable,))
+    try:
+        await watcher.read()
+    except (APIError, HostUnreachable, TimeoutError) as error:
+        if not config.auth.tolerate_lookup_failure:
+            where = f"{NAMESPACE}/{NAME}"
+            raise RuntimeError(f"the cluster does not say whom to trust ({where}): {error}") from error
+    return live, [watcher.run()]
+
+
+def _given(auth: AuthConfig) -> AuthenticationConfig:
+    """What the flags say about trust."""
+    header = auth.request_header
+    proxy = RequestHeaderConfig(
+        ca=header.client_ca_file.read_bytes() if header.client_ca_file else b"",
+        allowed_names=header.allowed_names,
+        username_headers=header.username_headers,
+        group_headers=header.group_headers,
+        uid_headers=header.uid_headers,
+        extra_headers_prefixes=header.extra_headers_prefixes,
+    )
+    client_ca = auth.client_ca_file.read_bytes() if auth.client_ca_file else b""
+    return AuthenticationConfig(client_ca=client_ca, request_header=proxy)
+
+
+def _store_at(config: EtcdConfig | SQLiteConfig) -> str | EtcdOptions:
+    if isinstance(config, SQLiteConfig):
+        return f"sqlite://{config.path}"
+    return EtcdOptions(
+        endpoints=config.servers,
+        ca_file=str(config.ca_file or ""),
+        cert_file=str(config.cert_file or ""),
+        key_file=str(config.key_file or ""),
+        probe_key=f"{config.prefix}/revision".encode(),
+    )
+
+
+def _prefix(config: EtcdConfig | SQLiteConfig) -> str:
+    return config.prefix if isinstance(config, EtcdConfig) else STANDALONE_PREFIX

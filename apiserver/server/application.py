@@ -1,0 +1,103 @@
+"""The whole ASGI application: what is served, behind the handler chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from apiserver.auth.authorizer import Attributes, Authorizer, require
+from apiserver.endpoints.call import Call
+from apiserver.endpoints.discovery import Discovery
+from apiserver.endpoints.health import HealthChecks
+from apiserver.endpoints.openapi import OpenAPI
+from apiserver.endpoints.router import ResourceRouter
+from apiserver.endpoints.status_paths import StatusPaths
+from apiserver.endpoints.watch import STOPPING
+from apiserver.machinery import errors
+from apiserver.machinery.openapi import build_v2, build_v3
+from apiserver.machinery.resource import Resource
+from apiserver.registry.store import Registry
+from apiserver.release import version_info
+from apiserver.server.chain import ChainConfig, build_chain, split
+from apiserver.server.filters.instrument import Served
+
+
+@dataclass(frozen=True)
+class Application:
+    """The application, and the OpenAPI documents, which are worth building before the first request."""
+
+    app: ASGIApp
+    openapi: OpenAPI
+
+
+def build_application(registry: Registry, checks: HealthChecks, config: ChainConfig) -> Application:
+    """Put endpoints, status paths and filters together. `config.served` is filled in here."""
+    resources = registry.resources
+    openapi = _openapi(resources)
+    status_paths = StatusPaths(checks, Discovery(resources), openapi)
+    router = ResourceRouter(registry, _may_create(config.authorizer))
+    served = Served(
+        frozenset(
+            (resource.group, version.name, resource.plural)
+            for resource in resources
+            for version in resource.versions
+        ),
+        frozenset({"status", "scale", *(action for resource in resources for action in resource.actions)}),
+        frozenset(status_paths.paths),
+    )
+    chained = build_chain(split(router, status_paths), _with_served(config, served))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[STOPPING] = config.lifecycle.ending_watches
+        await chained(scope, receive, send)
+
+    return Application(app, openapi)
+
+
+def _with_served(config: ChainConfig, served: Served) -> ChainConfig:
+    from dataclasses import replace
+
+    return replace(config, served=served)
+
+
+def _openapi(resources: tuple[Resource, ...]) -> OpenAPI:
+    version = version_info()["gitVersion"]
+    by_path = {}
+    for resource in resources:
+        for declared in resource.versions:
+            if declared.served:
+                group_version = resource.group_version(declared.name)
+                by_path[group_version.path.strip("/")] = group_version
+    return OpenAPI(
+        lambda: build_v2(resources, version),
+        {
+            path: (lambda group_version=group_version: build_v3(group_version, resources, version))
+            for path, group_version in by_path.items()
+        },
+    )
+
+
+def _may_create(authorizer: Authorizer):  # type: ignore[no-untyped-def]
+    """An apply or update that creates needs the permission to create, which the chain did not ask for."""
+
+    async def may_create(call: Call) -> None:
+        request, info = call.request, call.request.info
+        if request.user is None:
+            raise errors.unauthorized()
+        await require(
+            authorizer,
+            Attributes(
+                user=request.user,
+                verb="create",
+                group=info.group,
+                version=info.version,
+                resource=info.resource,
+                namespace=info.namespace,
+                name=info.name,
+                path=info.path,
+                is_resource_request=True,
+            ),
+        )
+
+    return may_create
