@@ -11,6 +11,7 @@ import pytest
 from apiserver.apis.ai.resources import INFERENCE_JOBS
 from cluster import kubectl
 from cluster.controlplane import ControlPlane
+from cluster.fixtures import installed_server
 from cluster.kubectl import Kubectl
 from cluster.rest import Rest
 from cluster.waiting import eventually
@@ -42,18 +43,26 @@ def _side(plane: ControlPlane, folder: pytest.TempPathFactory, group: str) -> Si
     return Side(group, plane.rest, Kubectl(program, plane.kubeconfig, cache), COMPUTED)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sides(
     request: pytest.FixtureRequest, controlplane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Side, Side]:
+) -> Iterator[tuple[Side, Side]]:
     """The CRD and our server; with CONFORMANCE_AGAINST=crd a second CRD, which tests the comparison itself."""
+    # The garbage collector would work off the finalizers of orphaning and foreground deletion meanwhile.
+    controlplane.controller_manager.stop()
+    request.addfinalizer(controlplane.controller_manager.start)
     _define(controlplane.rest, THEIR_GROUP)
     theirs = _side(controlplane, tmp_path_factory, THEIR_GROUP)
     if os.environ.get("CONFORMANCE_AGAINST") == "crd":
         _define(controlplane.rest, TWIN_GROUP)
-        return theirs, _side(controlplane, tmp_path_factory, TWIN_GROUP)
-    request.getfixturevalue("bare_server")
-    return theirs, _side(controlplane, tmp_path_factory, OUR_GROUP)
+        yield theirs, _side(controlplane, tmp_path_factory, TWIN_GROUP)
+        return
+    # Without the controllers: they would change our objects, and a CRD's nobody touches.
+    server = installed_server(
+        request.config, controlplane, tmp_path_factory.mktemp("bare"), "--controllers=-*"
+    )
+    with server:
+        yield theirs, _side(controlplane, tmp_path_factory, OUR_GROUP)
 
 
 def _judge(plane: ControlPlane, sides: tuple[Side, Side], case: Case) -> Verdict:
@@ -64,7 +73,7 @@ def _judge(plane: ControlPlane, sides: tuple[Side, Side], case: Case) -> Verdict
     return judge(case.name, theirs, ours)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def verdict_of(
     request: pytest.FixtureRequest, controlplane: ControlPlane, sides: tuple[Side, Side]
 ) -> Iterator[Callable[[Case], Verdict]]:

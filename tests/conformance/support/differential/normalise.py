@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
 from cluster.rest import Answer
 
 HEADERS = (
@@ -30,8 +31,10 @@ _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _HUMAN_TIME = re.compile(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
 _AGE = re.compile(r"^(?:\d+[smhd])+$")
+# The names that the table has generated: `generateName` and five characters of the server's choice.
+_GENERATED = re.compile(r"(Gen_|gen-|x-|g{58})[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _NUMBER = re.compile(r"\b\d+\b")
-_CURRENT = re.compile(r"current: \d+")
+_CURRENT = re.compile(r"(?<=current: )\d+|(?<=too old resource version: 1 \()\d+")
 
 
 class Normaliser:
@@ -43,7 +46,6 @@ class Normaliser:
         self._columns: list[str] = []
         self._uids: dict[str, str] = {}
         self._versions: dict[str, str] = {}
-        self._generated: dict[str, str] = {}
 
     def answer(self, answer: Answer, extract: Any = None) -> dict[str, Any]:
         """A whole answer: code, the headers that matter, and the body, parsed when it is JSON."""
@@ -72,11 +74,10 @@ class Normaliser:
         """A string, in whatever field."""
         for word, name in self._words:
             text = text.replace(word, name)
-        for generated, name in self._generated.items():
-            text = text.replace(generated, name)
+        text = _GENERATED.sub(r"\1XXXXX", text)
         text = _UUID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
         text = _HUMAN_TIME.sub("TIME", _TIME.sub("TIME", text))
-        text = _CURRENT.sub("current: NUMBER", text)
+        text = _CURRENT.sub("NUMBER", text)
         if _AGE.match(text):
             return "AGE"
         return _NUMBER.sub(lambda found: self._versions.get(found[0], found[0]), text)
@@ -96,6 +97,10 @@ class Normaliser:
             normal = self.value(parsed)
             indented = text.startswith("{\n")
             return {"indented": normal} if indented else normal
+        if "yaml" in answer.header("content-type") and answer.status < 400:
+            return {"yaml": self.value(yaml.load(text, Loader=yaml.BaseLoader))}  # noqa: S506 - all strings
+        if "protobuf" in answer.header("content-type"):
+            return "(protobuf)"
         return self.text(text)
 
     def _object(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -103,18 +108,19 @@ class Normaliser:
         if isinstance(metadata, dict):
             self._learn(value, metadata)
         value = self._without_computed(value)
+        if "storageVersionHash" in value:
+            value = {**value, "storageVersionHash": f"{len(value['storageVersionHash'])} characters"}
         made = {self.text(key): self.value(item) for key, item in value.items()}
         if isinstance(metadata, dict) and isinstance(made.get("metadata"), dict):
             self._name_versions(value, metadata, made["metadata"])
+        if isinstance(made.get("details"), dict) and len(made["details"].get("causes") or ()) > 1:
+            _sort_causes(made)
         fields = made.get("managedFields")
         if isinstance(fields, list) and all(isinstance(entry, dict) for entry in fields):
             fields.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
         return made
 
     def _learn(self, value: dict[str, Any], metadata: dict[str, Any]) -> None:
-        base, name = metadata.get("generateName"), metadata.get("name")
-        if base and isinstance(name, str) and name.startswith(str(base)[:58]) and name != base:
-            self._generated.setdefault(name, f"GENERATED{len(self._generated) + 1}-{len(name)}")
         version = metadata.get("resourceVersion")
         is_list = "items" in value or "rows" in value or _is_bookmark(value)
         if isinstance(version, str) and version.isdigit() and len(version) > 1 and not is_list:
@@ -143,6 +149,14 @@ class Normaliser:
         named = zip(self._columns, row["cells"], strict=False)
         cells = ["(computed)" if name in self._computed else cell for name, cell in named]
         return {**row, "cells": [*cells, *row["cells"][len(cells) :]]}
+
+
+def _sort_causes(status: dict[str, Any]) -> None:
+    """kube-apiserver validates fields in the random order of a Go map."""
+    causes = status["details"]["causes"]
+    texts = [f"{cause.get('field')}: {cause.get('message')}" for cause in causes]
+    causes.sort(key=lambda cause: json.dumps(cause, sort_keys=True))
+    status["message"] = status["message"].replace(", ".join(texts), ", ".join(sorted(texts)))
 
 
 def _is_bookmark(value: dict[str, Any]) -> bool:

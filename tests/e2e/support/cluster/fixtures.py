@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -48,15 +50,13 @@ def rest(controlplane: ControlPlane) -> Rest:
     return controlplane.rest
 
 
-@pytest.fixture(scope="module")
-def ai_server(
-    request: pytest.FixtureRequest, controlplane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+@contextmanager
+def installed_server(
+    config: pytest.Config, plane: ControlPlane, folder: Path, *flags: str
 ) -> Iterator[AIServer]:
-    """Our server beside the control plane, installed and Available. A module may set AI_SERVER_FLAGS."""
-    flags = getattr(request.module, "AI_SERVER_FLAGS", ())
-    folder = tmp_path_factory.mktemp("server")
-    server = AIServer(controlplane, folder, prefix=f"/{folder.name}-{uuid.uuid4().hex[:6]}", flags=flags)
-    request.config.stash[SERVER_KEY] = server
+    """Our server beside a control plane, installed and Available; its data is its own. Gone afterwards."""
+    server = AIServer(plane, folder, prefix=f"/{folder.name}-{uuid.uuid4().hex[:6]}", flags=flags)
+    config.stash[SERVER_KEY] = server
     try:
         server.start()
         server.install()
@@ -64,6 +64,15 @@ def ai_server(
         server.uninstall()
     finally:
         server.process.stop()
+
+
+@pytest.fixture(scope="session")
+def ai_server(
+    request: pytest.FixtureRequest, controlplane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AIServer]:
+    """Our server with all its controllers."""
+    with installed_server(request.config, controlplane, tmp_path_factory.mktemp("server")) as server:
+        yield server
 
 
 @pytest.fixture(params=kubectl.versions(), scope="module")

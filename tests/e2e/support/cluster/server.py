@@ -63,16 +63,22 @@ class AIServer:
 
     def install(self) -> None:
         """Register it with the cluster by its own command, and wait until it is Available."""
-        self.cli("install", "--external-name=localhost", f"--port={self.port}", f"--cert-dir={self.cert_dir}")
+        self.cli(
+            "install",
+            f"--kubeconfig={self.plane.kubeconfig}",
+            "--external-name=localhost",
+            f"--secure-port={self.port}",
+            f"--cert-dir={self.cert_dir}",
+        )
         self.wait_available()
 
     def uninstall(self) -> None:
         """Take it out of the cluster again."""
-        self.cli("uninstall", "--yes")
+        self.cli("uninstall", f"--kubeconfig={self.plane.kubeconfig}")
 
     def cli(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run one of its other commands against this cluster."""
-        env = {**self._env(), "KUBECONFIG": str(self.plane.kubeconfig)}
+        env = self._env()
         done = subprocess.run([*CLI, *args], capture_output=True, text=True, timeout=60, env=env, check=False)
         assert not check or done.returncode == 0, (
             f"{' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}"

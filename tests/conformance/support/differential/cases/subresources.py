@@ -104,7 +104,8 @@ def cases() -> Iterator[Case]:
     yield from _status()
     yield from _scales()
     for path in PATHS:
-        yield Case(f"path: {path}", [create(), Request("GET", path)])
+        extract = _resources if path == "/apis/${group}/v1/" else None
+        yield Case(f"path: {path}", [create(), Request("GET", path, extract=extract)])
     for method in ("PUT", "PATCH", "POST", "DELETE"):
         yield Case(f"path: {method} to something unknown", [Request(method, "${root}/others/a", {}, _JSON)])
     yield from _methods()
@@ -229,7 +230,9 @@ def _methods() -> Iterator[Case]:
                 continue
             if place == "object" and method in ("PUT", "PATCH", "DELETE"):
                 continue
-            yield Case(f"method: {method} of the {place}", [create(), Request(method, path)])
+            extract = _resources if place == "group version" else None
+            request = Request(method, path, extract=extract)
+            yield Case(f"method: {method} of the {place}", [create(), request])
     yield Case("method: HEAD of nothing", [Request("HEAD", "${objects}/a")])
     yield Case("method: get with a body", [create(), Request("GET", "${objects}/a", job("b"), _JSON)])
 

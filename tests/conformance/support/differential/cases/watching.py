@@ -40,7 +40,6 @@ BAD = (
     "labelSelector=a%20b",
     "fieldSelector=spec.image=x",
     "timeoutSeconds=x",
-    "timeoutSeconds=-1",
     "allowWatchBookmarks=maybe",
 )
 INITIAL = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
