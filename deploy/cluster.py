@@ -30,14 +30,6 @@ class Client(Protocol):
         """Read."""
         ...
 
-    async def create(self, path: str, body: Object) -> Object:
-        """POST."""
-        ...
-
-    async def update(self, path: str, body: Object) -> Object:
-        """PUT."""
-        ...
-
     async def patch(
         self, path: str, body: Any, *, content_type: str = ..., query: Mapping[str, str] | None = None
     ) -> Object:
@@ -60,7 +52,7 @@ class Cluster:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.client = client
+        self._client = client
         self.report = report
         self._sleep = sleep
         self._monotonic = monotonic
@@ -68,7 +60,7 @@ class Cluster:
     async def find(self, path: str) -> Object | None:
         """The object at a path, or None."""
         try:
-            return await self.client.get(path)
+            return await self._client.get(path)
         except APIError as error:
             if error.code == 404:
                 return None
@@ -79,7 +71,7 @@ class Cluster:
     async def items(self, path: str, query: Mapping[str, str]) -> list[Object]:
         """The items of a collection. What may not be read counts as nothing: it is only evidence."""
         try:
-            found = await self.client.get(path, query=query)
+            found = await self._client.get(path, query=query)
         except (APIError, OSError):
             return []
         items: list[Object] = found.get("items") or []
@@ -91,7 +83,7 @@ class Cluster:
         before = await self.find(path)
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         try:
-            after = await self.client.patch(path, obj, content_type=APPLY_PATCH, query=query)
+            after = await self._client.patch(path, obj, content_type=APPLY_PATCH, query=query)
         except APIError as error:
             raise DeployError(f"{describe(obj)}: {error.message}") from error
         except OSError as error:
@@ -104,7 +96,7 @@ class Cluster:
         """Delete an object and wait until it is gone; False when it was not there."""
         path = path_of(obj)
         try:
-            await self.client.delete(path, {"propagationPolicy": "Background"})
+            await self._client.delete(path, {"propagationPolicy": "Background"})
         except APIError as error:
             if error.code == 404:
                 return False

@@ -10,7 +10,9 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from apiserver.apis.served import api_service_name, group_versions
 from apiserver.host.client import HostClient
+from apiserver.host.secret import HostSecret
 from certs.directory import CertDirectory
 from certs.errors import CertificateError
 from certs.secret import SecretSource
@@ -18,13 +20,11 @@ from certs.serving import Names
 from deploy import explain
 from deploy.cluster import Cluster, Report
 from deploy.errors import DeployError
-from deploy.groups import api_service_name, group_versions
 from deploy.manifests import access, workload
 from deploy.objects import Object, collection_path, labels, path_of, selector
 from deploy.options import InstallOptions, ManifestOptions
 from deploy.rbac import aggregated_roles
 from deploy.registration import api_services, external_service, service
-from deploy.secret_store import InstalledSecret
 from deploy.workload import cert_secret, namespace
 
 API_SERVICE = "apiregistration.k8s.io/v1"
@@ -35,7 +35,7 @@ async def install(options: InstallOptions, report: Report) -> int:
     try:
         client = await HostClient.from_kubeconfig(options.kubeconfig)
         try:
-            await Installer(Cluster(client, report), options).run()
+            await Installer(client, Cluster(client, report), options).run()
         finally:
             await client.close()
     except (DeployError, CertificateError, OSError) as error:
@@ -47,7 +47,8 @@ async def install(options: InstallOptions, report: Report) -> int:
 class Installer:
     """The steps of one installation, in order."""
 
-    def __init__(self, cluster: Cluster, options: InstallOptions) -> None:
+    def __init__(self, client: HostClient, cluster: Cluster, options: InstallOptions) -> None:
+        self._client = client
         self._cluster = cluster
         self._options = options
         self._manifests = options.manifests
@@ -85,8 +86,8 @@ class Installer:
         secret = cert_secret(self._manifests)
         await self._cluster.apply(secret)
         names = Names(self._manifests.service, self._manifests.namespace)
-        source = SecretSource(InstalledSecret(self._cluster.client, secret), names)
-        material = await source.load(datetime.now(UTC))
+        store = HostSecret(self._client, self._manifests.namespace, secret["metadata"]["name"])
+        material = await SecretSource(store, names).load(datetime.now(UTC))
         await self._apply_service(service(self._manifests))
         applied = workload(self._manifests)
         for obj in applied:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apiserver.apis.served import SERVED, api_service_name, by_group, group_versions
 from apiserver.machinery.resource import READ_VERBS, Resource
-from deploy.groups import SERVED, api_service_name, by_group, group_versions
 from deploy.objects import Object, meta
 from deploy.options import NAME
 
@@ -107,7 +107,7 @@ def _own_namespace_rules() -> list[Object]:
     return [
         rule("coordination.k8s.io", ["leases"], ["create"]),
         rule("coordination.k8s.io", ["leases"], ["get", "patch", "update"], [LEASE]),
-        rule("", ["secrets"], ["get", "patch", "update"], [CERT_SECRET]),
+        rule("", ["secrets"], ["get", "patch"], [CERT_SECRET]),
     ]
 
 

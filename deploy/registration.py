@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from deploy.groups import api_service_name, group_versions
+from apiserver.apis.served import api_service_name, group_versions
 from deploy.objects import SERVER, Object, meta, selector
 from deploy.options import ManifestOptions
 

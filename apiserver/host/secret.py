@@ -29,10 +29,13 @@ class HostSecret:
         return await self._try(self._host.create(self._collection, self._body(data)), absent=409)
 
     async def update(self, data: Mapping[str, bytes], resource_version: str) -> Secret | None:
-        """Replace its data; None when it has changed since. Raises CertificateError."""
+        """Replace its data; None when it has changed since. Raises CertificateError.
+
+        A merge patch: labels and annotations are of whoever installed it.
+        """
         body = self._body(data)
         body["metadata"]["resourceVersion"] = resource_version
-        return await self._try(self._host.update(f"{self._collection}/{self._name}", body), absent=409)
+        return await self._try(self._host.patch(f"{self._collection}/{self._name}", body), absent=409)
 
     async def _try(self, call: Awaitable[Object], *, absent: int) -> Secret | None:
         try:

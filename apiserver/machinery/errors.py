@@ -79,7 +79,7 @@ class APIError(Exception):
         return status
 
 
-def _of(resource: GroupResource, name: str = "") -> dict[str, str]:
+def _of(resource: GroupResource, name: str = "") -> dict[str, Any]:
     return {"group": resource.group, "kind": resource.resource, "name": name}
 
 

@@ -20,9 +20,9 @@ from cluster.kubectl import Kubectl
 from cluster.rest import Rest
 from cluster.waiting import eventually
 
+from apiserver.apis.served import api_service_name, group_versions
 from certs.directory import CertDirectory
 from certs.serving import Names
-from deploy.groups import api_service_name, group_versions
 from deploy.install import install
 from deploy.manifests import manifests, objects
 from deploy.objects import path_of
@@ -308,7 +308,7 @@ async def test_the_server_may_do_what_it_needs_and_no_more(run: Run, rest: Rest,
         ("", "watch", "nodes", "", core),
         ("", "create", "subjectaccessreviews", "", {"group": "authorization.k8s.io"}),
         ("kube-system", "watch", "configmaps", "", {**core, "name": "extension-apiserver-authentication"}),
-        (where, "update", "secrets", "", {**core, "name": "inference-apiserver-certs"}),
+        (where, "patch", "secrets", "", {**core, "name": "inference-apiserver-certs"}),
         ("", "patch", "apiservices", "", {"group": "apiregistration.k8s.io", "name": NAMES[0]}),
         ("ml", "update", "inferencejobs", "finalizers", {}),
     ):
