@@ -25,6 +25,7 @@ from apiserver import run
 from apiserver.admission.chain import AdmissionChain
 from apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from apiserver.apis.ai.resources import RESOURCES
+from apiserver.auth.anonymous import AnonymousAuthenticator
 from apiserver.auth.authorizer import local_authorizer
 from apiserver.auth.static_token import StaticTokenAuthenticator, ensure_token
 from apiserver.auth.union import UnionAuthenticator
@@ -79,7 +80,9 @@ async def develop(config: DevConfig) -> None:
         objects = namespaces.objects = LocalObjects(tuple(registry), "simulator")
         token = await asyncio.to_thread(ensure_token, data / "token")
         chain = ChainConfig(
-            authenticator=UnionAuthenticator((StaticTokenAuthenticator(token),)),
+            authenticator=UnionAuthenticator(
+                (StaticTokenAuthenticator(token),), anonymous=AnonymousAuthenticator()
+            ),
             authorizer=local_authorizer(),
             lifecycle=Lifecycle(),
             is_complete=lambda: cache.ready,

@@ -72,7 +72,7 @@ API_SERVICES = tuple(
 
 def serve(config: ServeConfig) -> int:
     """Run the server beside a cluster until it is told to stop; gives the exit code."""
-    logging.setup(config.verbosity)
+    logging.configure_logging(config.verbosity)
     return _run(_serve(config))
 
 
@@ -80,7 +80,7 @@ def dev(config: DevConfig) -> int:
     """Run everything on one machine, without a cluster, until told to stop; gives the exit code."""
     from apiserver.development import develop
 
-    logging.setup(config.verbosity)
+    logging.configure_logging(config.verbosity)
     return _run(develop(config))
 
 

@@ -61,7 +61,8 @@ def _is_served(store: ResourceStore, info: RequestInfo) -> bool:
         return False
     if store.resource.namespaced:
         return bool(info.namespace) or (info.verb in _ACROSS_NAMESPACES and not info.name)
-    return not info.namespace
+    # A namespace is read as a resource in its own namespace.
+    return not info.namespace or info.resource == "namespaces"
 
 
 def _verb_for(resource: Resource, info: RequestInfo) -> Verb:
