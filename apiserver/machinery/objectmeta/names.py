@@ -70,6 +70,8 @@ def path_segment(name: str, prefix: bool = False) -> list[str]:
 
 def label_key(key: str) -> list[str]:
     """Keys of labels, annotations (in lower case) and names of finalizers: `[subdomain/]name`."""
+    if len(key) <= _MAX_LABEL and _KEY_RE.fullmatch(key):
+        return []
     parts = key.split("/")
     if len(parts) > 2:
         text = _regex_text(_KEY_TEXT, _KEY, "MyName", "my.name", "123-abc")

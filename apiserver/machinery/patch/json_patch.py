@@ -1,8 +1,8 @@
 """JSON patches (RFC 6902) as kube-apiserver applies them.
 
-It uses evanphx/json-patch v4, whose habits are kept: negative indices count from the end, `replace` of a missing
-key adds it, a missing `value` is null, `copy` of a missing key copies null. One thing is left to RFC 6902: `test`
-compares numbers by value, not by spelling. Knows plain JSON values; kinds and validation are for the caller.
+It uses evanphx/json-patch v4, whose habits are kept: negative indices count from the end, `replace` of a
+missing key adds it, a missing `value` is null, `copy` of a missing key copies null. One thing is left to
+RFC 6902: `test` compares numbers by value, not by spelling. Knows plain JSON values, and no kinds.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ def _operation(index: int, item: Any, unknown: list[str]) -> Operation:
         elif key != "value" and value is not None and not isinstance(value, str):
             kind = _JSON_TYPES[type(value)]
             raise _cannot_unmarshal(f"{kind} into Go struct field jsonPatchOp.{key} of type string")
-    kind = item.get("op")
+    name = item.get("op")
     return Operation(
-        "unknown" if kind is None else kind, item.get("path"), item.get("from"), item.get("value")
+        "unknown" if name is None else name, item.get("path"), item.get("from"), item.get("value")
     )
 
 

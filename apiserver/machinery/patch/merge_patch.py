@@ -1,7 +1,7 @@
 """JSON merge patches (RFC 7396) as kube-apiserver applies them.
 
-It uses evanphx/json-patch v4, which differs from the RFC in one thing: nulls inside of lists that are new, or that
-take the place of something that is no object, are taken out of the objects in them. Knows plain JSON values.
+It uses evanphx/json-patch v4, which differs from the RFC in one thing: lists that are new, or that take the
+place of something that is no object, lose the nulls of the objects in them. Knows plain JSON values.
 """
 
 from __future__ import annotations
