@@ -278,7 +278,7 @@ def _given(auth: AuthConfig) -> AuthenticationConfig:
         username_headers=header.username_headers,
         group_headers=header.group_headers,
         uid_headers=header.uid_headers,
-        extra_headers_prefixes=header.extra_headers_prefixes,
+        extra_prefixes=header.extra_headers_prefixes,
     )
     client_ca = auth.client_ca_file.read_bytes() if auth.client_ca_file else b""
     return AuthenticationConfig(client_ca=client_ca, request_header=proxy)

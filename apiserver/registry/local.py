@@ -37,6 +37,7 @@ from apiserver.registry.verbs.watch import watch
 from storage.interface import Compare, Delete, Op, Put
 
 Object = dict[str, Any]
+Objects = list[Object]
 
 
 class Change(Protocol):
@@ -143,7 +144,7 @@ class LocalObjects:
         version = store.resource.storage_version
         await delete(store, version, meta.get("namespace", ""), meta["name"], options, self._caller())
 
-    async def transact(self, changes: Sequence[Change]) -> list[Object]:
+    async def transact(self, changes: Sequence[Change]) -> Objects:
         """All changes or none, in one storage transaction that compares every object's revision. Raises
         409."""
         planned = [await self._plan(change) for change in changes]

@@ -141,7 +141,7 @@ class TableForm:
     def bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
         """A table of one row whose object has nothing but a revision."""
         metadata = _bookmark_metadata(revision, annotations)
-        row = {"cells": row_cells(self._columns, {"metadata": {}}, _now()), "object": None}
+        row: Object = {"cells": row_cells(self._columns, {"metadata": {}}, _now()), "object": None}
         if self._include == "Object":
             row["object"] = orjson.Fragment(self._whole.bookmark(revision, annotations))
         elif self._include != "None":

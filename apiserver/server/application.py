@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from apiserver.auth.authorizer import Attributes, Authorizer, require
-from apiserver.endpoints.call import Call
+from apiserver.endpoints.call import Call, MayCreate
 from apiserver.endpoints.discovery import Discovery
 from apiserver.endpoints.health import HealthChecks
 from apiserver.endpoints.openapi import OpenAPI
@@ -56,29 +57,27 @@ def build_application(registry: Registry, checks: HealthChecks, config: ChainCon
 
 
 def _with_served(config: ChainConfig, served: Served) -> ChainConfig:
-    from dataclasses import replace
-
     return replace(config, served=served)
 
 
 def _openapi(resources: tuple[Resource, ...]) -> OpenAPI:
     version = version_info()["gitVersion"]
-    by_path = {}
-    for resource in resources:
-        for declared in resource.versions:
-            if declared.served:
-                group_version = resource.group_version(declared.name)
-                by_path[group_version.path.strip("/")] = group_version
+    served = {
+        resource.group_version(declared.name)
+        for resource in resources
+        for declared in resource.versions
+        if declared.served
+    }
     return OpenAPI(
-        lambda: build_v2(resources, version),
+        partial(build_v2, resources, version),
         {
-            path: (lambda group_version=group_version: build_v3(group_version, resources, version))
-            for path, group_version in by_path.items()
+            group_version.path.strip("/"): partial(build_v3, group_version, resources, version)
+            for group_version in sorted(served)
         },
     )
 
 
-def _may_create(authorizer: Authorizer):  # type: ignore[no-untyped-def]
+def _may_create(authorizer: Authorizer) -> MayCreate:
     """An apply or update that creates needs the permission to create, which the chain did not ask for."""
 
     async def may_create(call: Call) -> None:

@@ -79,7 +79,7 @@ class GarbageCollector:
         await self._objects.update(resource, {**dependent, "metadata": metadata})
 
     async def _dependents_of(self, uid: str) -> list[tuple[str, Object]]:
-        found = []
+        found: list[tuple[str, Object]] = []
         for resource in self._dependents:
             items, _ = await self._objects.list(resource)
             found.extend(

@@ -105,7 +105,7 @@ class Kubelet:
     def _ended_status(self, pod: Object) -> Object:
         now = self._now()
         code = int((pod["metadata"].get("annotations") or {}).get(EXIT_CODE_ANNOTATION, "0"))
-        status = copy.deepcopy(pod["status"])
+        status: Object = copy.deepcopy(pod["status"])
         status["phase"] = "Failed" if code else "Succeeded"
         status["conditions"] = [
             _condition(kind, "False" if kind in ("ContainersReady", "Ready") else "True", now)

@@ -13,6 +13,7 @@ from apiserver.registry.selection import Selection
 from apiserver.registry.store import ResourceStore
 from apiserver.registry.verbs.delete import delete
 from apiserver.registry.verbs.list import Listing, list_objects
+from apiserver.registry.view import View
 
 PAGE = 10_000
 """Objects that are listed at once, as upstream does."""
@@ -28,7 +29,7 @@ async def delete_collection(
 ) -> Listing:
     """Delete what is selected; gives the objects as they were listed. Raises what list and delete raise."""
     page_options = listed if listed.limit else replace(listed, limit=PAGE)
-    views = []
+    views: list[View] = []
     while True:
         page = await list_objects(store, selection, page_options)
         for view in page.views:
