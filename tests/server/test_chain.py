@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from prometheus_client import REGISTRY
 
+from apiserver.auth.authorizer import Attributes, Decision, Requirement, Verdict
 from apiserver.endpoints.request import SCOPE_KEY, Request
 from apiserver.endpoints.respond import send_bytes
 from apiserver.machinery import errors
@@ -14,6 +15,19 @@ from apiserver.machinery.gvk import GroupResource
 from apiserver.server.lifecycle import Lifecycle
 
 JOBS = "/apis/ai.example.com/v1/namespaces/ml/inferencejobs"
+
+
+class ListAuthorizer:
+    """Allows what is listed as (user, verb), and notes what it was asked."""
+
+    def __init__(self, *allowed):
+        self.allowed = set(allowed)
+        self.asked: list[Attributes] = []
+
+    async def authorize(self, attributes):
+        self.asked.append(attributes)
+        allowed = (attributes.user.name, attributes.verb) in self.allowed
+        return Decision(Verdict.ALLOW if allowed else Verdict.NO_OPINION)
 
 
 async def ok(scope, receive, send):
@@ -316,3 +330,22 @@ async def test_refusals_are_counted_as_well(client):
     before = sample("apiserver_request_total", **labels)
     await client(ok).delete(f"{JOBS}/llama")
     assert sample("apiserver_request_total", **labels) == before + 1
+
+
+async def test_the_authorizer_is_told_of_selectors(client):
+    authorizer = ListAuthorizer(("alice", "list"))
+    selectors = {"labelSelector": "a in (x,y),!b,c>1", "fieldSelector": "status.phase!=Ready"}
+    await client(ok, authorizer=authorizer).get(JOBS, params=selectors)
+    (asked,) = authorizer.asked
+    assert asked.label_requirements == (
+        Requirement("a", "In", ("x", "y")),
+        Requirement("b", "DoesNotExist"),
+    )
+    assert asked.field_requirements == (Requirement("status.phase", "NotIn", ("Ready",)),)
+
+
+async def test_a_broken_selector_is_left_to_the_endpoint(client):
+    authorizer = ListAuthorizer(("alice", "list"))
+    broken = {"labelSelector": "a in (", "fieldSelector": "x"}
+    assert (await client(ok, authorizer=authorizer).get(JOBS, params=broken)).status_code == 200
+    assert authorizer.asked[0].label_requirements == ()

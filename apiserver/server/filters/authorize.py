@@ -5,12 +5,25 @@ Source: `k8s.io/apiserver/pkg/endpoints/filters.WithAuthorization`.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from apiserver.auth.authorizer import Attributes, Authorizer, require
+from apiserver.auth.authorizer import Attributes, Authorizer, Requirement, require
 from apiserver.endpoints.request import SCOPE_KEY, Request
 from apiserver.machinery import errors
+from apiserver.machinery.selectors import parse_field_selector, parse_label_selector
 from apiserver.server.filters import Filter
+
+_LABEL_OPERATORS = {
+    "=": "In",
+    "==": "In",
+    "in": "In",
+    "!=": "NotIn",
+    "notin": "NotIn",
+    "exists": "Exists",
+    "!": "DoesNotExist",
+}
 
 
 def authorize(authorizer: Authorizer) -> Filter:
@@ -43,4 +56,36 @@ def attributes_of(request: Request) -> Attributes:
         namespace=info.namespace,
         name=info.name,
         path=info.path,
+        label_requirements=label_requirements(info.label_selector) if info.label_selector else (),
+        field_requirements=field_requirements(info.field_selector) if info.field_selector else (),
+    )
+
+
+# Leaving a term out asks for more than is wanted, which is safe; so is a selector that cannot be read: the
+# endpoint refuses it anyway.
+
+
+@lru_cache(maxsize=256)
+def label_requirements(selector: str) -> tuple[Requirement, ...]:
+    """A label selector's terms, as the authorization API puts them; it has none for `<` and `>`."""
+    try:
+        parsed = parse_label_selector(selector)
+    except errors.APIError:
+        return ()
+    return tuple(
+        Requirement(term.key, _LABEL_OPERATORS[term.operator], term.values)
+        for term in parsed.requirements
+        if term.operator in _LABEL_OPERATORS
+    )
+
+
+@lru_cache(maxsize=256)
+def field_requirements(selector: str) -> tuple[Requirement, ...]:
+    """A field selector's terms, as the authorization API puts them."""
+    try:
+        parsed = parse_field_selector(selector)
+    except errors.APIError:
+        return ()
+    return tuple(
+        Requirement(term.field, "NotIn" if term.negated else "In", (term.value,)) for term in parsed.terms
     )
