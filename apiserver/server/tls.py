@@ -78,7 +78,8 @@ class ServerTLS:
             with _as_file(self._cert_pem.rstrip() + b"\n" + self._key_pem) as path:
                 context.load_cert_chain(path)
             for bundle in self._authorities:
-                context.load_verify_locations(cadata=bundle.decode("ascii"))
+                # People write comments between certificates, and not in ASCII only.
+                context.load_verify_locations(cadata=bundle.decode("ascii", "replace"))
         except (ssl.SSLError, ValueError) as error:
             raise TLSError(f"TLS material cannot be used: {error}") from error
         return context

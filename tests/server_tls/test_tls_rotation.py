@@ -125,7 +125,7 @@ async def test_material_that_does_not_fit_changes_nothing(ca, tls, tmp_path):
 
 async def test_a_client_certificate_reaches_the_scope(ca, pki, tls, tmp_path):
     clients = pki("clients")
-    tls.set_authorities([pki("other").pem, clients.pem])
+    tls.set_authorities([pki("other").pem, "# Autorität\n".encode() + clients.pem])
     pair = clients.client("admin")
     async with (
         serving(whoami, tls) as running,
