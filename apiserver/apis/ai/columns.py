@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apiserver.apis.ai.conversion import v1alpha1_to_v1
-from apiserver.machinery.table import Column
+from apiserver.machinery.table import AGE, Column
 
 Object = dict[str, Any]
 
@@ -18,10 +18,6 @@ def _spec(obj: Object, key: str) -> Any:
 
 def _status(obj: Object, key: str) -> Any:
     return (obj.get("status") or {}).get(key)
-
-
-def _age(obj: Object) -> Any:
-    return (obj.get("metadata") or {}).get("creationTimestamp")
 
 
 def _phase(obj: Object) -> str:
@@ -65,14 +61,6 @@ def _through_v1(column: Column) -> Column:
     )
 
 
-_AGE = Column(
-    "Age",
-    _age,
-    "date",
-    description="Time since the object was created.",
-    json_path=".metadata.creationTimestamp",
-)
-
 INFERENCE_JOB = (
     Column("Phase", _phase, description="Where the job stands.", json_path=".status.phase"),
     Column(
@@ -88,7 +76,7 @@ INFERENCE_JOB = (
     Column(
         "Nodes", _nodes, description="Nodes that hold the replicas.", json_path=".status.placements[*].node"
     ),
-    _AGE,
+    AGE,
     Column(
         "Image", lambda obj: _spec(obj, "image"), priority=1, description="Image.", json_path=".spec.image"
     ),
@@ -117,6 +105,13 @@ INFERENCE_JOB_V1ALPHA1 = tuple(_through_v1(column) for column in INFERENCE_JOB)
 """The same columns for v1alpha1."""
 
 GPU_NODE = (
+    Column(
+        "Node",
+        lambda obj: _status(obj, "node"),
+        priority=1,
+        description="Name of the node.",
+        json_path=".status.node",
+    ),
     Column(
         "Product",
         lambda obj: _status(obj, "product"),
@@ -147,7 +142,7 @@ GPU_NODE = (
         description="GPUs that a job could get.",
         json_path=".status.free",
     ),
-    _AGE,
+    AGE,
     Column(
         "Resource",
         lambda obj: _status(obj, "resource"),

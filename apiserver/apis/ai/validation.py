@@ -6,14 +6,15 @@ about the same things. The object has passed its schema before: types are as dec
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from apiserver.apis.ai.labels import label_errors, label_value_problems, qualified_name_problems
 from apiserver.apis.ai.pod_template import template_errors
 from apiserver.machinery import field
 from apiserver.machinery.field import FieldError, Path
+from apiserver.machinery.objectmeta.names import label_key, label_value
+from apiserver.machinery.objectmeta.validation import validate_labels
+from apiserver.machinery.quantity import Quantity
 
 Object = dict[str, Any]
 
@@ -67,9 +68,9 @@ def _resources(spec: Object) -> Iterator[FieldError]:
         elif "/" not in name and name not in _NATIVE_RESOURCES and not name.startswith("hugepages-"):
             yield field.invalid(at, name, "must be a standard resource type or fully qualified")
         else:
-            for problem in qualified_name_problems(name):
+            for problem in label_key(name):
                 yield field.invalid(at, name, problem)
-        if _is_negative(quantity):
+        if Quantity.parse(quantity) < Quantity():
             yield field.invalid(at, str(quantity), "must be greater than or equal to 0")
 
 
@@ -97,7 +98,7 @@ def _env(spec: Object) -> Iterator[FieldError]:
 
 
 def _node_selector(spec: Object) -> Iterator[FieldError]:
-    yield from label_errors(SPEC.child("nodeSelector"), spec.get("nodeSelector") or {})
+    yield from validate_labels(spec.get("nodeSelector") or {}, SPEC.child("nodeSelector"))
 
 
 def _tolerations(spec: Object) -> Iterator[FieldError]:
@@ -105,7 +106,7 @@ def _tolerations(spec: Object) -> Iterator[FieldError]:
         path = SPEC.child("tolerations").index(position)
         key, operator = toleration.get("key", ""), toleration.get("operator", "Equal")
         if key:
-            for problem in qualified_name_problems(key):
+            for problem in label_key(key):
                 yield field.invalid(path.child("key"), key, problem)
         elif operator != "Exists":
             yield field.invalid(
@@ -126,21 +127,12 @@ def _toleration_value(path: Path, operator: str, value: str) -> Iterator[FieldEr
     if operator == "Exists" and value:
         yield field.invalid(path.child("operator"), value, "value must be empty when `operator` is 'Exists'")
     if operator == "Equal":
-        problems = label_value_problems(value)
+        problems = label_value(value)
         if problems:
             yield field.invalid(path.child("operator"), value, ";".join(problems))
 
 
 def _scratch(spec: Object) -> Iterator[FieldError]:
     size = (spec.get("scratch") or {}).get("size")
-    if size is not None and (_is_negative(size) or _is_zero(size)):
+    if size is not None and Quantity.parse(size) <= Quantity():
         yield field.invalid(SPEC.child("scratch", "size"), str(size), "must be greater than zero")
-
-
-def _is_negative(quantity: str | int) -> bool:
-    return str(quantity).startswith("-") and not _is_zero(quantity)
-
-
-def _is_zero(quantity: str | int) -> bool:
-    mantissa = re.match(r"[+-]?([0-9.]*)", str(quantity))
-    return mantissa is not None and not mantissa[1].strip("0.")

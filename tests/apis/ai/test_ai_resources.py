@@ -82,6 +82,7 @@ def test_a_row_of_an_object_without_a_status_can_be_printed() -> None:
 
 
 def test_the_map_of_the_fleet_shows_what_is_held_and_what_is_free() -> None:
-    node = {"status": {"capacity": 8, "free": 3, "foreign": 1, "allocations": [{"count": 2}, {"count": 2}]}}
+    status = {"capacity": 8, "free": 3, "foreign": 1, "allocations": [{"count": 2}, {"count": 2}]}
+    node = {"metadata": {"name": "n"}, "status": status}
     found = row(GPU_NODES, "v1", node)
     assert (found["Capacity"], found["Held"], found["Foreign"], found["Free"]) == (8, 4, 1, 3)

@@ -6,9 +6,13 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apiserver.apis.ai.conversion import CARRIER
 from apiserver.apis.ai.strategy import FIXED_WHILE_HELD, InferenceJobStrategy
+from apiserver.controllers.inferencejob.pods import demand_of
+from apiserver.controllers.inferencejob.view import JobView
 
 STRATEGY = InferenceJobStrategy()
 
@@ -140,9 +144,32 @@ def test_a_full_job_breaks_no_rule() -> None:
         ),
         (
             pod(initContainers=[{"name": "x"}], containers=[{"name": "x"}]),
-            'spec.podTemplate.spec.containers[0].name: Duplicate value: "x"',
+            'spec.podTemplate.spec.initContainers[0].name: Duplicate value: "x"',
         ),
         (pod(containers=[{}]), "spec.podTemplate.spec.containers[0].name: Required value"),
+        (
+            pod(initContainers=[{"name": "inference"}]),
+            'spec.podTemplate.spec.initContainers[0].name: Duplicate value: "inference"',
+        ),
+        (
+            pod(containers=[{"name": "x", "env": [{"value": "1"}]}]),
+            "spec.podTemplate.spec.containers[0].env[0].name: Required value",
+        ),
+        (
+            pod(containers=[{"name": "x", "volumeMounts": ["m"]}]),
+            'spec.podTemplate.spec.containers[0].volumeMounts[0]: Invalid value: "m": must be an object',
+        ),
+        (
+            pod(containers=[{"name": "x", "resources": {"requests": {"cpu": None}}}]),
+            "spec.podTemplate.spec.containers[0].resources.requests[cpu]: Invalid value: null: must be a "
+            "quantity",
+        ),
+        (
+            pod(containers=[{"name": "x", "resources": {"requests": {"cpu": "-1"}}}]),
+            'spec.podTemplate.spec.containers[0].resources.requests[cpu]: Invalid value: "-1": must '
+            'be greater '
+            "than or equal to 0",
+        ),
         (pod(containers={}), "spec.podTemplate.spec.containers: Invalid value: {}: must be a list"),
     ],
 )
@@ -181,6 +208,31 @@ def test_other_fields_can_change_while_gpus_are_held_and_the_count_once_they_are
     )
     old["status"]["placements"] = []
     assert not STRATEGY.validate_update({**old, "spec": {**old["spec"], "gpuCount": 8}}, old)
+
+
+KEYS = "metadata spec labels containers initContainers env name resources requests cpu volumes volumeMounts"
+TEMPLATES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS.split()), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["metadata", "kind"]), TEMPLATES),
+    st.dictionaries(st.sampled_from(KEYS.split()), TEMPLATES),
+)
+def test_a_template_of_any_shape_is_judged_and_one_that_passes_makes_a_pod(
+    rest: dict[str, Any], pod_spec: dict[str, Any]
+) -> None:
+    obj = job(podTemplate={**rest, "spec": pod_spec}, scratch={"size": "1Gi"}, env=[{"name": "A"}])
+    found = STRATEGY.validate(obj)
+    assert all(error.path.startswith("spec.podTemplate") for error in found)
+    if not found:
+        obj["metadata"] |= {"uid": "u", "generation": 1}
+        demand_of(JobView(obj))
 
 
 def test_scratch_is_immutable() -> None:
