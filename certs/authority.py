@@ -6,7 +6,7 @@ Must not know where certificates are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -27,7 +27,7 @@ class KeyPair:
     """A certificate (PEM, leaf first) and its private key (PEM, PKCS #8)."""
 
     cert_pem: bytes
-    key_pem: bytes
+    key_pem: bytes = field(repr=False)
 
     def certificate(self) -> x509.Certificate:
         """The leaf. Raises CertificateError when it cannot be parsed."""

@@ -13,7 +13,7 @@ Nothing else is remembered: a serving certificate that the current authority did
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from certs.authority import KeyPair, is_due, is_issued_by, is_valid_at, make_authority
@@ -38,9 +38,9 @@ class Stored:
 
     bundle: bytes = b""
     ca_cert: bytes = b""
-    ca_key: bytes = b""
+    ca_key: bytes = field(default=b"", repr=False)
     tls_cert: bytes = b""
-    tls_key: bytes = b""
+    tls_key: bytes = field(default=b"", repr=False)
 
     @property
     def authority(self) -> KeyPair:

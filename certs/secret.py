@@ -7,7 +7,7 @@ wins, the others read again and use what they find.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -24,12 +24,12 @@ ATTEMPTS = 5
 class Secret:
     """The decoded data of a secret, and the version that it was read at."""
 
-    data: Mapping[str, bytes]
+    data: Mapping[str, bytes] = field(repr=False)
     resource_version: str
 
 
 class SecretStore(Protocol):
-    """One named secret. Raise CertificateError from it when the store is out of reach: that is tried again."""
+    """One named secret. CertificateError says that the store is out of reach: that is tried again."""
 
     async def get(self) -> Secret | None:
         """The secret, or None when there is none."""
