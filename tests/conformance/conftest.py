@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from apiserver.apis.ai.resources import INFERENCE_JOBS
 from cluster import kubectl
 from cluster.controlplane import ControlPlane
-from cluster.fixtures import installed_server
+from cluster.fixtures import PLANE_KEY, control_plane, installed_server
 from cluster.kubectl import Kubectl
 from cluster.rest import Rest
 from cluster.waiting import eventually
@@ -20,10 +19,14 @@ from differential.crd import custom_resource_definition
 from differential.side import Side
 from differential.verdict import Verdict, judge
 
+from apiserver.apis.ai.resources import INFERENCE_JOBS
+
 THEIR_GROUP, OUR_GROUP, TWIN_GROUP = "cr.example.com", "ai.example.com", "cs.example.com"
 # As long as our group's name, so that columns of text line up.
 ROWS_AT_ONCE = 6
 # Cells that a CRD cannot compute: it can only print what a JSON path leads to.
+# What our strategy gives a new job, so that `kubectl get` and selectors have a phase from the start.
+INITIAL_STATUS = {"phase": "Pending"}
 COMPUTED = frozenset({"Phase", "GPUs", "Ready", "Nodes", "Products", "Attempts"})
 VERDICTS = pytest.StashKey[dict[str, Verdict]]()
 
@@ -37,32 +40,41 @@ def _define(rest: Rest, group: str) -> None:
         eventually(f"{path} served", lambda path=path: rest.exists(path), 30)
 
 
-def _side(plane: ControlPlane, folder: pytest.TempPathFactory, group: str) -> Side:
+def _side(plane: ControlPlane, folder: pytest.TempPathFactory, group: str, **initial: str) -> Side:
     program = next(iter(kubectl.versions().values()))
     cache = folder.mktemp(f"kubectl-{group}")
-    return Side(group, plane.rest, Kubectl(program, plane.kubeconfig, cache), COMPUTED)
+    return Side(group, plane.rest, Kubectl(program, plane.kubeconfig, cache), COMPUTED, initial)
+
+
+@pytest.fixture(scope="package")
+def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane for this alone: the table leaves much behind, and another group with our short name.
+
+    It has no controller manager, whose garbage collector would work off finalizers between two requests.
+    """
+    made = control_plane(tmp_path_factory.mktemp("conformance"))
+    request.config.stash[PLANE_KEY] = made
+    try:
+        made.start(controllers=False)
+        yield made
+    finally:
+        made.stop()
 
 
 @pytest.fixture(scope="package")
 def sides(
-    request: pytest.FixtureRequest, controlplane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Side, Side]]:
-    """The CRD and our server; with CONFORMANCE_AGAINST=crd a second CRD, which tests the comparison itself."""
-    # The garbage collector would work off the finalizers of orphaning and foreground deletion meanwhile.
-    controlplane.controller_manager.stop()
-    request.addfinalizer(controlplane.controller_manager.start)
-    _define(controlplane.rest, THEIR_GROUP)
-    theirs = _side(controlplane, tmp_path_factory, THEIR_GROUP)
+    """The CRD and our server; with CONFORMANCE_AGAINST=crd a second CRD, to test the comparison itself."""
+    _define(plane.rest, THEIR_GROUP)
+    theirs = _side(plane, tmp_path_factory, THEIR_GROUP)
     if os.environ.get("CONFORMANCE_AGAINST") == "crd":
-        _define(controlplane.rest, TWIN_GROUP)
-        yield theirs, _side(controlplane, tmp_path_factory, TWIN_GROUP)
+        _define(plane.rest, TWIN_GROUP)
+        yield theirs, _side(plane, tmp_path_factory, TWIN_GROUP)
         return
-    # Without the controllers: they would change our objects, and a CRD's nobody touches.
-    server = installed_server(
-        request.config, controlplane, tmp_path_factory.mktemp("bare"), "--controllers=-*"
-    )
-    with server:
-        yield theirs, _side(controlplane, tmp_path_factory, OUR_GROUP)
+    # Without the controllers: they would change our objects, and nobody touches those of a CRD.
+    with installed_server(request.config, plane, tmp_path_factory.mktemp("bare"), "--controllers=-*"):
+        yield theirs, _side(plane, tmp_path_factory, OUR_GROUP, **INITIAL_STATUS)
 
 
 def _judge(plane: ControlPlane, sides: tuple[Side, Side], case: Case) -> Verdict:
@@ -75,13 +87,13 @@ def _judge(plane: ControlPlane, sides: tuple[Side, Side], case: Case) -> Verdict
 
 @pytest.fixture(scope="package")
 def verdict_of(
-    request: pytest.FixtureRequest, controlplane: ControlPlane, sides: tuple[Side, Side]
+    request: pytest.FixtureRequest, plane: ControlPlane, sides: tuple[Side, Side]
 ) -> Iterator[Callable[[Case], Verdict]]:
     """Gives the verdict of a case; all selected cases are run ahead, a few at a time."""
     selected = [item.callspec.params["case"] for item in request.session.items if _has_case(item)]
     verdicts = request.config.stash.setdefault(VERDICTS, {})
     with ThreadPoolExecutor(ROWS_AT_ONCE) as pool:
-        running = {case.name: pool.submit(_judge, controlplane, sides, case) for case in selected}
+        running = {case.name: pool.submit(_judge, plane, sides, case) for case in selected}
 
         def verdict(case: Case) -> Verdict:
             found = running[case.name].result(timeout=300)

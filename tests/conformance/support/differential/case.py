@@ -1,8 +1,8 @@
 """The vocabulary of the table: a case is a list of steps, and every step's answer is compared.
 
-Texts may hold `${name}`: `group`, `gv` (group/version), `root` (/apis/group/version), `ns`, `objects` (the collection
-in the case's namespace), and what earlier answers gave: `rv`, `uid`, `name`, `listrv`, `continue` of the last one, or
-`a.rv` of the one that was saved as `a`.
+Texts may hold `${name}`: `group`, `gv` (group/version), `root` (/apis/group/version), `ns`, `objects` (the
+collection in the case's namespace), and what earlier answers gave: `rv`, `uid`, `name`, `listrv`, `continue`
+of the last one, or `a.rv` of the one that was saved as `a`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the CustomResourceDefinition that says the same as one of our resource declarations, for another group."""
+"""Writes the CustomResourceDefinition that says what one of our declarations says, for another group."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _version(resource: Resource, version: Version) -> JSON:
         "additionalPrinterColumns": [_column(column) for column in version.columns if column.json_path],
     }
     if made["storage"]:
-        # The same fields on every version would move to the top, where kube-apiserver demands one schema for all.
+        # The same fields on every version would be moved to the top, where one schema for all is demanded.
         made["selectableFields"] = [{"jsonPath": f".{path}"} for path in resource.selectable_fields]
     if version.deprecation_warning:
         made |= {"deprecated": True, "deprecationWarning": version.deprecation_warning}

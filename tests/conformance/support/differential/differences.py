@@ -1,4 +1,4 @@
-"""What differs from a CRD on purpose, and why. A listed difference that is gone fails as much as a new one."""
+"""What differs from a CRD on purpose, and why. A listed difference that is gone fails like a new one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Makes two answers comparable: what differs from run to run becomes a name, and nothing else is touched.
 
-Names are given in the order of appearance, one Normaliser for each side and case, so that "the resourceVersion stays"
-and "the uid is another one" survive.
+Names are given in the order of appearance, one Normaliser for each side and case, so that "the revision
+stays" and "the uid is another one" survive.
 """
 
 from __future__ import annotations
@@ -38,11 +38,20 @@ _CURRENT = re.compile(r"(?<=current: )\d+|(?<=too old resource version: 1 \()\d+
 
 
 class Normaliser:
-    """Renames the accidental values of one side in one case. Cells of `computed` columns are not looked at."""
+    """Renames the accidental values of one side in one case.
 
-    def __init__(self, words: Mapping[str, str], computed: frozenset[str] = frozenset()) -> None:
+    Cells of `computed` columns are skipped, and what a new object has of `initial` status is taken off.
+    """
+
+    def __init__(
+        self,
+        words: Mapping[str, str],
+        computed: frozenset[str] = frozenset(),
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:
         self._words = sorted(words.items(), key=lambda item: -len(item[0]))
         self._computed = computed
+        self._initial = initial or {}
         self._columns: list[str] = []
         self._uids: dict[str, str] = {}
         self._versions: dict[str, str] = {}
@@ -83,7 +92,9 @@ class Normaliser:
         return _NUMBER.sub(lambda found: self._versions.get(found[0], found[0]), text)
 
     def _header(self, answer: Answer, name: str) -> list[str]:
-        return [self.text(value) for value in answer.all(name)]
+        values = [self.text(value) for value in answer.all(name)]
+        # The aggregator sets its own beside the one of the server behind it, whoever that is.
+        return list(dict.fromkeys(values)) if name == "cache-control" else values
 
     def _body(self, answer: Answer, extract: Any) -> Any:
         text = answer.body.decode(errors="replace")
@@ -98,7 +109,7 @@ class Normaliser:
             indented = text.startswith("{\n")
             return {"indented": normal} if indented else normal
         if "yaml" in answer.header("content-type") and answer.status < 400:
-            return {"yaml": self.value(yaml.load(text, Loader=yaml.BaseLoader))}  # noqa: S506 - all strings
+            return {"yaml": self.value(yaml.load(text, Loader=yaml.BaseLoader))}
         if "protobuf" in answer.header("content-type"):
             return "(protobuf)"
         return self.text(text)
@@ -107,7 +118,7 @@ class Normaliser:
         metadata = value.get("metadata")
         if isinstance(metadata, dict):
             self._learn(value, metadata)
-        value = self._without_computed(value)
+        value = self._without_initial(self._without_computed(value))
         if "storageVersionHash" in value:
             value = {**value, "storageVersionHash": f"{len(value['storageVersionHash'])} characters"}
         made = {self.text(key): self.value(item) for key, item in value.items()}
@@ -145,6 +156,15 @@ class Normaliser:
             self._columns = [column.get("name") for column in definitions]
         return {**value, "rows": [self._row(row) for row in value["rows"] or []]}
 
+    def _without_initial(self, value: dict[str, Any]) -> dict[str, Any]:
+        status = value.get("status")
+        if not self._initial or not isinstance(status, dict) or value.get("kind") == "Scale":
+            return value
+        rest = {key: item for key, item in status.items() if self._initial.get(key) != item}
+        if rest or not status:
+            return {**value, "status": rest}
+        return {key: item for key, item in value.items() if key != "status"}
+
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
         named = zip(self._columns, row["cells"], strict=False)
         cells = ["(computed)" if name in self._computed else cell for name, cell in named]
@@ -160,7 +180,7 @@ def _sort_causes(status: dict[str, Any]) -> None:
 
 
 def _is_bookmark(value: dict[str, Any]) -> bool:
-    """A bookmark's object has nothing but its type and a resourceVersion (and the annotation that ends a list)."""
+    """A bookmark's object has nothing but its type, a resourceVersion and perhaps an annotation."""
     metadata = value.get("metadata")
     if not isinstance(metadata, dict):
         return False

@@ -22,7 +22,7 @@ _TEMPORARY = re.compile(r"/tmp/[A-Z]+-\d+/")
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d\.\d+")
 _VERSION = re.compile(r"Resource Version:\s+\d+")
 PLURAL = "inferencejobs"
-# A plain bookmark may come at any time; whether one comes at all can be told from a watch of this many seconds.
+# A plain bookmark may come at any time; a watch of this many seconds must see one.
 LONG_WATCH = 3
 
 
@@ -34,6 +34,7 @@ class Side:
     rest: Rest
     kubectl: KubectlProgram
     computed: frozenset[str] = frozenset()
+    initial: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, case: Case, namespace: str) -> list[dict[str, Any]]:
         """The normalised answers of all steps, in order."""
@@ -56,7 +57,7 @@ class _Run:
             objects=f"{root}/namespaces/{self.namespace}/{PLURAL}",
         )
         words = {self.side.group: "GROUP", self.namespace: "NS"}
-        self.normal = Normaliser(words, self.side.computed)
+        self.normal = Normaliser(words, self.side.computed, self.side.initial)
 
     def steps(self, steps: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []

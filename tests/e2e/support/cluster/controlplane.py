@@ -97,12 +97,13 @@ class ControlPlane:
         """All parts, in the order in which they start."""
         return (self.etcd, self.kube_apiserver, self.controller_manager)
 
-    def start(self) -> None:
-        """Start all parts and wait until kube-apiserver is ready."""
+    def start(self, *, controllers: bool = True) -> None:
+        """Start all parts, with or without controllers, and wait until kube-apiserver is ready."""
         self.etcd.start()
         self.etcd.wait_until(self._etcd_healthy, 30, "healthy")
         self.start_kube_apiserver()
-        self.controller_manager.start()
+        if controllers:
+            self.controller_manager.start()
 
     def start_kube_apiserver(self) -> None:
         """Start it (again: same port, same data) and wait for /readyz."""

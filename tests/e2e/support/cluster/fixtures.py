@@ -25,17 +25,22 @@ def required() -> bool:
     return os.environ.get("REQUIRE_E2E", "") not in ("", "0")
 
 
+def control_plane(folder: Path) -> ControlPlane:
+    """A control plane, not started yet. Without its programs the test is skipped, or fails if required."""
+    programs = binaries.find()
+    if programs is None:
+        if required():
+            pytest.fail(binaries.MISSING, pytrace=False)
+        pytest.skip(binaries.MISSING)
+    return ControlPlane(programs, folder)
+
+
 @pytest.fixture(scope="session")
 def controlplane(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
     """A running control plane, one for the whole session."""
-    folder = binaries.find()
-    if folder is None:
-        if required():
-            pytest.fail(binaries.MISSING, pytrace=False)
-        pytest.skip(binaries.MISSING)
-    plane = ControlPlane(folder, tmp_path_factory.mktemp("controlplane"))
+    plane = control_plane(tmp_path_factory.mktemp("controlplane"))
     request.config.stash[PLANE_KEY] = plane
     try:
         plane.start()
@@ -108,7 +113,7 @@ def namespace(rest: Rest, new_namespace: Callable[[], str]) -> Iterator[str]:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Show the ends of the logs with a test that failed."""
     report = yield
-    if report.failed and {"controlplane", "ai_server"} & set(getattr(item, "fixturenames", ())):
+    if report.failed and {"controlplane", "plane", "ai_server"} & set(getattr(item, "fixturenames", ())):
         if (server := item.config.stash.get(SERVER_KEY, None)) is not None:
             report.sections.append(("inference-apiserver", server.process.tail(60)))
         if (plane := item.config.stash.get(PLANE_KEY, None)) is not None:

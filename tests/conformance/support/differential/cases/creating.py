@@ -77,7 +77,7 @@ UNKNOWN: dict[str, dict[str, Any]] = {
     "nested": job(spec={"env": [{"name": "A", "extra": 1}], "scratch": {"size": "1Gi", "extra": {}}}),
     "metadata": job(meta={"extra": 1}),
     "owner": job(
-        meta={"ownerReferences": [{**{"apiVersion": "v1", "kind": "Pod", "name": "p"}, "uid": "u", "x": 1}]}
+        meta={"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "x": 1}]}
     ),
     "status": job(status={"extra": 1}),
     "several": job(spec={"zz": 1, "aa": 2}, extra=True),
@@ -199,7 +199,8 @@ BODIES: dict[str, Any] = {
     "trailing garbage": '{"apiVersion": "${gv}", "kind": "InferenceJob", "metadata": {"name": "a"}} x',
     "two objects": '{"apiVersion": "${gv}", "kind": "InferenceJob"}{"a": 1}',
     "not utf 8": b'{"apiVersion": "\xff"}',
-    "nan": '{"apiVersion": "${gv}", "kind": "InferenceJob", "metadata": {"name": "a"}, "spec": {"image": NaN}}',
+    "nan": '{"apiVersion": "${gv}", "kind": "InferenceJob", "metadata": {"name": "a"}, "spec": {"image": '
+    "NaN}}",
     "single quotes": "{'a': 1}",
     "no kind": without(job(), "kind"),
     "no apiVersion": without(job(), "apiVersion"),
@@ -225,13 +226,13 @@ BODIES: dict[str, Any] = {
     "status bad": job(status={"phase": "Whatever"}),
     "status string": job(status="x"),
     "status null": job(status=None),
-    "deep": '{"apiVersion": "${gv}", "kind": "InferenceJob", "metadata": {"name": "a"}, "spec": {"image": "i", '
-    '"podTemplate": ' + '{"a":' * 60 + "1" + "}" * 60 + "}}",
+    "deep": '{"apiVersion": "${gv}", "kind": "InferenceJob", "metadata": {"name": "a"}, '
+    '"spec": {"image": "i", "podTemplate": ' + '{"a":' * 60 + "1" + "}" * 60 + "}}",
 }
 
 DUPLICATES = {
-    "top": '{"apiVersion": "${gv}", "kind": "InferenceJob", "kind": "InferenceJob", "metadata": {"name": "a"}, '
-    '"spec": {"image": "i"}}',
+    "top": '{"apiVersion": "${gv}", "kind": "InferenceJob", "kind": "InferenceJob", '
+    '"metadata": {"name": "a"}, "spec": {"image": "i"}}',
     "spec": '{"apiVersion": "${gv}", "kind": "InferenceJob", "metadata": {"name": "a"}, '
     '"spec": {"image": "i", "image": "j", "gpuCount": 1, "gpuCount": 2}}',
     "metadata": '{"apiVersion": "${gv}", "kind": "InferenceJob", "metadata": {"name": "a", "name": "b"}, '

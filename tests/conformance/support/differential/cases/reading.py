@@ -35,8 +35,8 @@ ACCEPTS = {
     "partial list": PARTIAL_LIST,
     "partial v1beta1": "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io",
     "partial yaml": "application/yaml;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
-    "partial as informers ask": f"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
-    f"{PARTIAL},application/json",
+    "partial as informers ask": "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;"
+    f"g=meta.k8s.io;v=v1,{PARTIAL},application/json",
     "partial list as informers ask": "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;"
     f"g=meta.k8s.io;v=v1,{PARTIAL_LIST},application/json",
     "unknown as": "application/json;as=Other;v=v1;g=meta.k8s.io",

@@ -104,7 +104,7 @@ def cases() -> Iterator[Case]:
     yield from _status()
     yield from _scales()
     for path in PATHS:
-        extract = _resources if path == "/apis/${group}/v1/" else None
+        extract = _EXTRACTS.get(path)
         yield Case(f"path: {path}", [create(), Request("GET", path, extract=extract)])
     for method in ("PUT", "PATCH", "POST", "DELETE"):
         yield Case(f"path: {method} to something unknown", [Request(method, "${root}/others/a", {}, _JSON)])
@@ -254,6 +254,14 @@ def _aggregated(document: Any, group: str) -> Any:
         if item["metadata"]["name"] == group
         for version in item["versions"]
     ]
+
+
+def _kind_alone(document: Any, group: str) -> Any:
+    """For a list of all namespaces, in which other cases put objects at the same time."""
+    return document.get("kind")
+
+
+_EXTRACTS = {"/apis/${group}/v1/": _resources, "${root}/inferencejobs/": _kind_alone}
 
 
 def _operations(document: Any, group: str) -> Any:
