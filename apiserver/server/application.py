@@ -16,7 +16,7 @@ from apiserver.endpoints.router import ResourceRouter
 from apiserver.endpoints.status_paths import StatusPaths
 from apiserver.endpoints.watch import STOPPING
 from apiserver.machinery import errors
-from apiserver.machinery.openapi import build_v2, build_v3
+from apiserver.machinery.openapi import Info, build_v2, build_v3
 from apiserver.machinery.resource import Resource
 from apiserver.registry.store import Registry
 from apiserver.release import version_info
@@ -61,7 +61,7 @@ def _with_served(config: ChainConfig, served: Served) -> ChainConfig:
 
 
 def _openapi(resources: tuple[Resource, ...]) -> OpenAPI:
-    version = version_info()["gitVersion"]
+    info = Info("inference-apiserver", version_info()["gitVersion"])
     served = {
         resource.group_version(declared.name)
         for resource in resources
@@ -69,9 +69,9 @@ def _openapi(resources: tuple[Resource, ...]) -> OpenAPI:
         if declared.served
     }
     return OpenAPI(
-        partial(build_v2, resources, version),
+        partial(build_v2, resources, info),
         {
-            group_version.path.strip("/"): partial(build_v3, group_version, resources, version)
+            group_version.path.strip("/"): partial(build_v3, group_version, resources, info)
             for group_version in sorted(served)
         },
     )
