@@ -28,6 +28,7 @@ from apiserver.registry.verbs.watch import Watch, watch
 from storage.open import open_store
 
 Object = dict[str, Any]
+PLAIN = WriteOptions()
 
 
 @dataclass
@@ -66,7 +67,7 @@ class World:
         }
 
     async def create(
-        self, obj: Object, *, version: str = "v1", options: WriteOptions = WriteOptions(), **caller: Any
+        self, obj: Object, *, version: str = "v1", options: WriteOptions = PLAIN, **caller: Any
     ) -> Stored:
         body = copy_json(obj)
         take_in(self.store.resource, version, body)
@@ -79,7 +80,7 @@ class World:
         *,
         version: str = "v1",
         subresource: str = "",
-        options: WriteOptions = WriteOptions(),
+        options: WriteOptions = PLAIN,
         unconditional: bool = False,
     ) -> Updated:
         caller = self.caller()
