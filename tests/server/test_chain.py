@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from apiserver.auth.authorizer import Attributes, Decision, Requirement, Verdict
+from apiserver.auth.user import UserInfo
 from apiserver.endpoints.request import SCOPE_KEY, Request
 from apiserver.endpoints.respond import send_bytes
 from apiserver.machinery import errors
 from apiserver.machinery.gvk import GroupResource
+from apiserver.server.chain import ChainConfig, build_chain
 from apiserver.server.lifecycle import Lifecycle
 
 JOBS = "/apis/ai.example.com/v1/namespaces/ml/inferencejobs"
@@ -349,3 +353,53 @@ async def test_a_broken_selector_is_left_to_the_endpoint(client):
     broken = {"labelSelector": "a in (", "fieldSelector": "x"}
     assert (await client(ok, authorizer=authorizer).get(JOBS, params=broken)).status_code == 200
     assert authorizer.asked[0].label_requirements == ()
+
+
+async def test_an_api_error_of_one_of_several_tasks_keeps_its_status(client):
+    error = ExceptionGroup("tasks", [ExceptionGroup("inner", [errors.bad_request("broken")])])
+    response = await client(failing(error)).get(JOBS)
+    assert (response.status_code, response.json()["message"]) == (400, "broken")
+
+
+@given(
+    method=st.sampled_from(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"]),
+    path=st.text(alphabet="/apis/v1watchproxy.%é\x00 ?#", max_size=40),
+    query=st.binary(max_size=60),
+    headers=st.lists(
+        st.tuples(
+            st.sampled_from(
+                [
+                    b"accept",
+                    b"audit-id",
+                    b"authorization",
+                    b"impersonate-user",
+                    b"impersonate-group",
+                    b"timeout",
+                ]
+            ),
+            st.binary(max_size=30),
+        ),
+        max_size=6,
+    ),
+)
+async def test_no_request_however_malformed_is_a_fault_of_ours(method, path, query, headers):
+    authorizer = ListAuthorizer()
+    config = ChainConfig(TokenAuthenticator(), authorizer, Lifecycle())
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": method, "path": f"/{path}", "query_string": query, "headers": headers}
+    await build_chain(ok, config)(scope, None, send)
+    assert sent[0]["status"] in {200, 400, 401, 403}
+    assert not sent[-1].get("more_body")
+
+
+class TokenAuthenticator:
+    """Knows nobody but lets the nameless in."""
+
+    async def authenticate(self, credentials):
+        if any(name == b"authorization" for name, _ in credentials.headers):
+            return None
+        return UserInfo("system:anonymous", groups=("system:unauthenticated",))

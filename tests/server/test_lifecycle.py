@@ -18,7 +18,7 @@ QUICK = Timings(shutdown_delay=0, drain=5, watch_grace=5)
 
 
 class Application:
-    """Answers at once, when let (`/slow`), or when told to end (`/watch`)."""
+    """Answers at once, when let (`/slow`), when told to end (`/watch`) or never quite (`/broken`)."""
 
     def __init__(self, lifecycle):
         self.lifecycle = lifecycle
@@ -31,6 +31,8 @@ class Application:
         try:
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": b"begun ", "more_body": True})
+            if scope["path"] == "/broken":
+                return
             if scope["path"] != "/":
                 self.entered.set()
                 await (self.lifecycle.ending_watches if watch else self.open).wait()
@@ -87,6 +89,23 @@ async def test_watches_end_cleanly_after_the_requests(server):
     await slow
     assert (await watching).text == "begun done"
     await serving
+
+
+async def test_an_answer_that_breaks_off_is_noticed_by_the_client(server):
+    _, _, client, _ = server
+    with pytest.raises(httpx.RemoteProtocolError):
+        await client.get("/broken")
+    assert (await client.get("/")).text == "begun done"
+
+
+async def test_a_connection_is_kept_for_the_next_request(server):
+    _, _, client, _ = server
+    first = await client.get("/")
+    second = await client.get("/")
+    streams = {
+        response.extensions["network_stream"].get_extra_info("client_addr") for response in (first, second)
+    }
+    assert len(streams) == 1
 
 
 async def test_a_port_that_is_taken_is_an_error():

@@ -22,6 +22,7 @@ from apiserver.machinery.errors import APIError
 from apiserver.observability import http_metrics
 from apiserver.observability.logging import ACCESS_LOG_LEVEL, verbosity
 from apiserver.server.filters import Filter
+from apiserver.server.filters.panic_guard import unwrapped
 
 _log = structlog.get_logger()
 
@@ -64,14 +65,8 @@ def instrument(served: Served) -> Filter:
                 running.inc()
             try:
                 await app(scope, receive, send)
-            except APIError as error:
-                code = error.code
-                raise
-            except TimeoutError:
-                code = 504
-                raise
-            except Exception:
-                code = 500
+            except Exception as error:
+                code = _code_of(unwrapped(error))
                 raise
             finally:
                 if running is not None:
@@ -83,6 +78,12 @@ def instrument(served: Served) -> Filter:
         return handle
 
     return wrap
+
+
+def _code_of(error: Exception) -> int:
+    if isinstance(error, APIError):
+        return error.code
+    return 504 if isinstance(error, TimeoutError) else 500
 
 
 def labels_of(request: Request, served: Served) -> Labels:

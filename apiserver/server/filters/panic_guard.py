@@ -26,12 +26,8 @@ def panic_guard() -> Filter:
         async def handle(scope: Scope, receive: Receive, send: Send) -> None:
             try:
                 await app(scope, receive, send)
-            except errors.APIError as error:
-                failure = error
-            except TimeoutError:
-                failure = timed_out()
-            except Exception:
-                failure = _unexpected(scope)
+            except Exception as error:
+                failure = _failure(scope, unwrapped(error))
             else:
                 return
             request: Request = scope[SCOPE_KEY]
@@ -52,11 +48,25 @@ def timed_out() -> errors.APIError:
     return errors.timeout(TIMED_OUT, retry_after_seconds=0)
 
 
-def _unexpected(scope: Scope) -> errors.APIError:
+def unwrapped(error: Exception) -> Exception:
+    """The one error in a group, where that is all there is: what one of several tasks of a request raised."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _failure(scope: Scope, error: Exception) -> errors.APIError:
+    if isinstance(error, errors.APIError):
+        return error
+    return timed_out() if isinstance(error, TimeoutError) else _unexpected(scope, error)
+
+
+def _unexpected(scope: Scope, error: Exception) -> errors.APIError:
     """A fault of ours: the log gets the traceback, the client gets the number to find it by."""
     request: Request = scope[SCOPE_KEY]
-    _log.exception(
+    _log.error(
         "request failed unexpectedly",
+        exc_info=error,
         method=request.info.method,
         path=request.info.path,
         audit_id=request.audit_id,
