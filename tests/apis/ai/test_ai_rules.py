@@ -167,7 +167,7 @@ def test_a_full_job_breaks_no_rule() -> None:
         (
             pod(containers=[{"name": "x", "resources": {"requests": {"cpu": "-1"}}}]),
             'spec.podTemplate.spec.containers[0].resources.requests[cpu]: Invalid value: "-1": must '
-            'be greater '
+            "be greater "
             "than or equal to 0",
         ),
         (pod(containers={}), "spec.podTemplate.spec.containers: Invalid value: {}: must be a list"),
