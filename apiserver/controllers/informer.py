@@ -6,6 +6,7 @@ from the last revision seen. It knows nothing of HTTP and nothing of what the ob
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import enum
 import random
@@ -58,8 +59,8 @@ class Informer:
         """The failure because of which it waits; None while all is well."""
         self.last_seen = clock.monotonic()
         """When the server last said something, on the monotonic clock."""
-        self.synced = False
-        """Whether a complete picture has been had, and `handlers` were told of all of it."""
+        self.complete = asyncio.Event()
+        """Set once a complete picture has been had, and handlers were told of all of it."""
         self._source = source
         self._clock = clock
         self._transform = transform or _drop_managed_fields
@@ -71,6 +72,11 @@ class Informer:
     def add_handler(self, handler: Handler) -> None:
         """Tell the handler of every change from now on; call it before `run`."""
         self._handlers.append(handler)
+
+    @property
+    def synced(self) -> bool:
+        """Whether a complete picture has been had."""
+        return self.complete.is_set()
 
     @property
     def resource_version(self) -> str:
@@ -200,7 +206,7 @@ class Informer:
         self._backoff = FIRST_BACKOFF
 
     def _sync(self) -> None:
-        self.synced = True
+        self.complete.set()
         metrics.informer_state.labels(self.name).set(1)
 
     def _note(self, error: APIError) -> str:

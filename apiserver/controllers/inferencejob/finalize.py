@@ -1,0 +1,30 @@
+"""Step: a job that is being deleted gives everything back and lets go. Idempotent; every part is bounded."""
+
+from __future__ import annotations
+
+from apiserver.controllers.inferencejob import names, scratch
+from apiserver.controllers.inferencejob.release import everything, give_back
+from apiserver.controllers.inferencejob.world import Turn
+
+
+async def finalize(turn: Turn) -> bool:
+    """True if the job is being deleted: no other step is for it."""
+    if not turn.view.deleting:
+        return False
+    if not turn.view.holds_finalizer:
+        return True
+    turn.draft.set(phase="Terminating", queuePosition=None, message="Giving back what it holds")
+    turn.draft.condition(names.READY, "False", "Terminating", "The job is being deleted")
+    if not await give_back(turn, everything(turn), keep_ended=True):
+        await turn.write_status()
+        return True
+    await scratch.remove(turn)
+    await turn.set_finalizer(False)
+    return True
+
+
+async def let_go(turn: Turn) -> None:
+    """Take the finalizer off a job that lives and holds nothing: it can be deleted at once."""
+    idle = not turn.view.placements and not turn.held and turn.view.key not in turn.world.scheduler.placing
+    if turn.view.holds_finalizer and idle and not turn.view.spec.get("scratch"):
+        await turn.set_finalizer(False)

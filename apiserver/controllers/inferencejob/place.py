@@ -1,0 +1,66 @@
+"""Step: a job that waits for GPUs tells where it stands. The placing itself is done by the `scheduler`."""
+
+from __future__ import annotations
+
+from apiserver.controllers.conditions import find
+from apiserver.controllers.inferencejob import names
+from apiserver.controllers.inferencejob.finalize import let_go
+from apiserver.controllers.inferencejob.names import Reason
+from apiserver.controllers.inferencejob.release import give_back, without_place
+from apiserver.controllers.inferencejob.world import Turn
+
+
+async def wait_for_place(turn: Turn) -> bool:
+    """True if no replica has a place: no other step is for the job."""
+    strays = set(without_place(turn))
+    if strays:
+        # Left over from an earlier placement: a pod made by a leader that was slow to notice, or a status
+        # that somebody edited. The ledger is the truth; what the status does not claim is given back.
+        await give_back(turn, strays, keep_ended=False)
+    missing = turn.view.missing
+    if not missing:
+        return False
+    if turn.view.blocked:
+        turn.draft.set(phase="Degraded", queuePosition=None)
+        await turn.write_status()
+        await let_go(turn)
+        return True
+    _tell(turn, healing=bool(turn.view.placements))
+    if turn.view.placements:
+        return False
+    await _write(turn)
+    await let_go(turn)
+    return True
+
+
+def _tell(turn: Turn, *, healing: bool) -> None:
+    report = turn.world.scheduler.reports.get(turn.view.key)
+    if report is None:
+        if not healing and find(turn.view.conditions, names.SCHEDULED) is None:
+            turn.draft.not_placed(Reason.WAITING, "Waiting to be placed")
+            turn.draft.set(phase="Pending")
+        return
+    old = find(turn.view.conditions, names.SCHEDULED) or {}
+    if healing:
+        turn.draft.condition(names.SCHEDULED, "False", Reason.HEALING, report.message)
+        turn.draft.set(message=report.message, queuePosition=report.position)
+        return
+    turn.draft.not_placed(Reason.WAITING, report.message)
+    turn.draft.set(phase="Pending", queuePosition=report.position, readyReplicas=0)
+    if old.get("reason") != Reason.WAITING or old.get("message") != report.message:
+        turn.event("Warning", Reason.WAITING, report.message)
+
+
+async def _write(turn: Turn) -> None:
+    """Write, but not too often for no more than another place in the queue."""
+    if not turn.draft.changed:
+        return
+    now = turn.world.clock.monotonic()
+    last = turn.world.reported.get(turn.view.key)
+    waited = now - last if last is not None else None
+    news = (find(turn.view.conditions, names.SCHEDULED) or {}).get("reason") != Reason.WAITING
+    if not news and waited is not None and waited < turn.world.limits.report:
+        turn.soon(turn.world.limits.report - waited)
+        return
+    turn.world.reported[turn.view.key] = now
+    await turn.write_status()
