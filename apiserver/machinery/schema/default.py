@@ -1,4 +1,5 @@
-"""Defaulting: absent fields get their defaults, and nulls that mean nothing disappear.
+"""Defaulting: absent fields get their defaults, nulls that mean nothing disappear, whole numbers become
+integers.
 
 Source: defaulting/algorithm.go and prunenulls.go of k8s.io/apiextensions-apiserver 0.36. Defaults apply
 only inside of objects that are there (or have a default themselves); a null where null is not a value
@@ -15,6 +16,8 @@ from typing import Any
 Json = dict[str, Any]
 Default = Callable[[Any], None]
 """Takes a dict or list and fills it in."""
+
+_WRITTEN_WHOLE = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +43,18 @@ def compile_default(schema: Mapping[str, Any]) -> Default:
         for name, field in defaults:
             if name not in value or (value[name] is None and not field.nullable):
                 value[name] = _copy(field.default)
-        nulls = None
+        nulls: list[str] = []
         for name, item in value.items():
             kind = item.__class__
-            if kind is str:
-                continue
             if kind is dict or kind is list:
                 known = fields.get(name, additional)
                 if known is not None:
                     known.descend(item)
+            elif kind is float:
+                value[name] = _as_go_writes(item)
             elif item is None:
-                nulls = [name] if nulls is None else [*nulls, name]
-        if nulls is not None:
+                nulls.append(name)
+        if nulls:
             _settle_nulls(value, nulls, fields, additional)
 
     return default
@@ -77,7 +80,9 @@ def _settle_nulls(
 
 def _default_items(value: list[Any], items: _Field) -> None:
     for position, item in enumerate(value):
-        if item is None and not items.nullable and items.default is not None:
+        if item.__class__ is float:
+            value[position] = _as_go_writes(item)
+        elif item is None and not items.nullable and items.default is not None:
             value[position] = _copy(items.default)
         _descend(items, value[position])
 
@@ -85,6 +90,13 @@ def _default_items(value: list[Any], items: _Field) -> None:
 def _descend(known: _Field, item: Any) -> None:
     if item.__class__ is dict or item.__class__ is list:
         known.descend(item)
+
+
+def _as_go_writes(number: float) -> float:
+    """Go writes 1.0 as 1, and typed clients rely on that where they expect an integer. Numbers beyond 2**53
+    stay: no integer field takes them.
+    """
+    return int(number) if number.is_integer() and abs(number) < _WRITTEN_WHOLE else number
 
 
 def _copy(default: Any) -> Any:

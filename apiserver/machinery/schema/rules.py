@@ -17,7 +17,8 @@ from apiserver.machinery import gotext
 from apiserver.machinery.field import FieldError, Path, required, too_long, too_many
 from apiserver.machinery.schema.formats import FORMATS, UNSUPPORTED
 
-_NOWHERE = "<nil>"
+NOWHERE = "<nil>"
+"""The path of errors that are about no field."""
 _INT64_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
 _WHOLE_LIMIT = 2**53
@@ -152,7 +153,7 @@ def value_errors(rules: Rules, value: Any, path: str) -> list[FieldError]:
     errors = type_errors(rules, value, path)
     if errors and rules.repeats_types:
         detail = f"{gotext.quote(path)} must validate at least one schema (anyOf)"
-        errors.append(FieldError("FieldValueInvalid", _NOWHERE, detail, ""))
+        errors.append(FieldError("FieldValueInvalid", NOWHERE, detail, ""))
         errors.append(_type_error(path, "integer", json_type(value)[0]))
     if isinstance(value, str):
         errors += _string_errors(rules, value, path)
@@ -189,7 +190,7 @@ def _type_error(path: str, wanted: str, found: str) -> FieldError:
 
 def path_text(path: str) -> str:
     """The path as it is reported: the root has none."""
-    return path.removeprefix(".") or _NOWHERE
+    return path.removeprefix(".") or NOWHERE
 
 
 def broken(path: str, value: Any, rest: str) -> FieldError:
@@ -227,7 +228,7 @@ def _number_errors(rules: Rules, value: float, path: str) -> list[FieldError]:
     if not in_range(rules, value):
         form = f" with format {rules.format}" if rules.format else " (default format)"
         detail = f"Checked value must be of type {rules.types[0]}{form} in {path}"
-        errors.append(FieldError("FieldValueInvalid", _NOWHERE, detail, ""))
+        errors.append(FieldError("FieldValueInvalid", NOWHERE, detail, ""))
     held = value if json_type(value)[0] == "integer" else float(value)
     if rules.multiple_of is not None:
         errors += _multiple_errors(held, rules.multiple_of, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,9 +17,14 @@ from apiserver.machinery.schema.node import OBJECT_META, Node, node_from_openapi
 from apiserver.machinery.schema.prune import compile_prune
 from apiserver.machinery.schema.quick import compile_quick
 from apiserver.machinery.schema.ratchet import UNKNOWN
+from apiserver.machinery.schema.rules import NOWHERE
 from apiserver.machinery.schema.validate import compile_check
 
 Object = dict[str, Any]
+
+
+def _below_status(path: str) -> str:
+    return "status" if path == NOWHERE else f"status.{path}"
 
 
 class Schema:
@@ -74,7 +80,7 @@ class Schema:
         return unknown
 
     def default(self, obj: Object) -> None:
-        """Fill in defaults in place, and remove nulls where null is not a value."""
+        """Fill in defaults in place, remove nulls where null is not a value, and turn 1.0 into 1."""
         self._default(obj)
 
     def validate(self, obj: Object, old: Object | None = None) -> list[FieldError]:
@@ -90,11 +96,15 @@ class Schema:
         return errors + self._duplicates(obj, old)
 
     def validate_status(self, obj: Object, old: Object) -> list[FieldError]:
-        """Every error of `status` alone, as an update of /status is checked."""
+        """Every error of `status` alone, as an update of /status is checked.
+
+        Texts then name fields below status (`count in body ...`) and paths the whole way (`status.count`).
+        """
         errors: list[FieldError] = []
         if "status" in obj and self._check_status is not None:
-            self._check_status(obj["status"], old.get("status", UNKNOWN), "status", errors)
-        return errors + self._duplicates(obj, old)
+            self._check_status(obj["status"], old.get("status", UNKNOWN), "", errors)
+        below = [replace(error, path=_below_status(error.path)) for error in errors]
+        return below + self._duplicates(obj, old)
 
     def _duplicates(self, obj: Object, old: Object | None) -> list[FieldError]:
         """Repeated items of sets and maps; an object that had some already may keep them."""

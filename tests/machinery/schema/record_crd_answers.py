@@ -160,7 +160,7 @@ VALUES: dict[str, list[Any]] = {
     "level": [1, 1.0, 3, "1", True],
     "flag": [True, "true", 0],
     "plain": [1, 1.0, 1.5, "1", True, 2**63, 2**53 + 1, 1e30, -(2**63), 2**64, [], {}, 1e15, 1e16],
-    "small": [1, 0, -1, 101, 2**31, "1.0", 0.5, 1.0, True, 1e10],
+    "small": [1, 0, -1, 101, 2**31, "1.0", 0.5, 1.0, True, 1e5],
     "big": [2**63 - 1, 2**63, 1.5, True, "x"],
     "open": [1, 9, 5],
     "even": [3, 4, 3.0, 2.5],
@@ -178,6 +178,9 @@ VALUES: dict[str, list[Any]] = {
         "",
         5,
         True,
+        [],
+        ["x"],
+        {},
     ],
     "day": ["2026-01-02", "2026-1-2", "0000-01-01", "x"],
     "span": ["1h30m", "2 days", "1.5h", "-3s", "x", "1", "0", "", "5 w"],
@@ -272,6 +275,13 @@ UPDATES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"plain": 1.5}, {"plain": 2.5, "text": "new"}),
     ({"embedded": {"x": 1}}, {"embedded": {"x": 1}, "text": "new"}),
 ]
+STATUSES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {"phase": "Up", "count": 1}),
+    ({}, {"phase": "Sideways", "count": "1"}),
+    ({"phase": "Sideways"}, {"phase": "Sideways", "count": 1}),
+    ({"phase": "Sideways"}, {"phase": "Down", "count": None, "extra": {"a": 1}}),
+    ({"phase": "Up"}, {"count": 1.5}),
+]
 WHOLE: list[dict[str, Any]] = [
     {},
     {"spec": None},
@@ -343,8 +353,14 @@ def main(url: str, token: str) -> None:
     for position, (old, _new) in enumerate(UPDATES):
         server.client.delete(f"/apis/{GROUP}/v1/namespaces/default/{PLURAL}/u{position}")
         created.append(server.send("POST", f"u{position}", {"spec": old}).json())
+    for position, (old, _new) in enumerate(STATUSES):
+        server.client.delete(f"/apis/{GROUP}/v1/namespaces/default/{PLURAL}/s{position}")
+        created.append(server.send("POST", f"s{position}", {"spec": {"name": "x"}}).json())
+        whole = {**created[-1], "status": old}
+        path = f"/apis/{GROUP}/v1/namespaces/default/{PLURAL}/s{position}/status"
+        created[-1] = server.client.put(path, json=whole).json()
     server.install(SCHEMA)
-    answers: dict[str, Any] = {"schema": SCHEMA, "creates": [], "strict": [], "updates": []}
+    answers: dict[str, Any] = {"schema": SCHEMA, "creates": [], "strict": [], "updates": [], "statuses": []}
     objects = [*WHOLE, *({"spec": {key: value}} for key, values in VALUES.items() for value in values)]
     for obj in objects:
         told = tell(server.send("POST", "x", obj, "?dryRun=All"))
@@ -357,6 +373,14 @@ def main(url: str, token: str) -> None:
         body = {"spec": new, "metadata": {"name": f"u{position}", "resourceVersion": version}}
         told = tell(server.send("PUT", f"u{position}", body, "?dryRun=All"))
         answers["updates"].append({"old": {"spec": old}, "object": {"spec": new}, "answer": told})
+    for position, (old, new) in enumerate(STATUSES):
+        whole = {**created[len(UPDATES) + position], "status": new}
+        path = f"/apis/{GROUP}/v1/namespaces/default/{PLURAL}/s{position}/status?dryRun=All"
+        told = tell(server.client.put(path, json=whole))
+        spec = {"name": "x"}
+        answers["statuses"].append(
+            {"old": {"spec": spec, "status": old}, "object": {"spec": spec, "status": new}, "answer": told}
+        )
     ANSWERS.write_text(json.dumps(answers, indent=1, ensure_ascii=False) + "\n")
 
 

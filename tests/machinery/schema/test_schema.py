@@ -147,7 +147,7 @@ def test_a_status_update_is_checked_for_its_status_only() -> None:
     bad = {"spec": {"name": "x"}, "status": {"phase": "Sideways", "count": "1"}}
     assert [str(error) for error in WIDE.validate_status(bad, old)] == [
         'status.phase: Unsupported value: "Sideways": supported values: "Up", "Down"',
-        'status.count: Invalid value: "string": status.count in body must be of type integer: "string"',
+        'status.count: Invalid value: "string": count in body must be of type integer: "string"',
     ]
     assert WIDE.validate_status(bad, copy.deepcopy(bad)) == []
 
