@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,6 +29,7 @@ _GZIP_LEVEL = 1
 _THREAD_THRESHOLD = 512 * 1024
 _MAX_WARNING_CHARACTERS = 4096
 _MAX_LONG_WARNING_CHARACTERS = 256
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NO_BODY = frozenset({204, 304})
 
 
@@ -109,7 +111,7 @@ def _gzip(body: bytes) -> bytes:
 
 def warning_headers(warnings: Iterable[str]) -> list[Header]:
     """The `Warning` headers for sentences: each once, bounded in all; past the bound each is cut short."""
-    texts = [text for text in dict.fromkeys(warnings) if text and text.isprintable()]
+    texts = [text for text in dict.fromkeys(warnings) if text and not _CONTROL.search(text)]
     if sum(map(len, texts)) > _MAX_WARNING_CHARACTERS:
         texts = [text[:_MAX_LONG_WARNING_CHARACTERS] for text in texts]
         texts = texts[: _MAX_WARNING_CHARACTERS // _MAX_LONG_WARNING_CHARACTERS]

@@ -18,7 +18,7 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -133,16 +133,18 @@ async def serve(
     tls: ssl.SSLContext | None = None,
     protocol: type[asyncio.Protocol] = APIProtocol,
     timings: Timings = Timings(),
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
     """Serve on bound sockets until `lifecycle.stop()`, then end in order. Returns when all is closed.
 
     Run it inside the owner's TaskGroup: a server that dies raises here and takes its siblings down with it.
+    `sleep` passes the shutdown delay; tests give their own.
     """
     server = _Server(_config(app, tls, protocol, timings), lifecycle)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(server.serve(list(sockets)), name="http-server")
         await lifecycle.stopping.wait()
-        await asyncio.sleep(timings.shutdown_delay)
+        await sleep(timings.shutdown_delay)
         lifecycle.refusing.set()
         server.should_exit = True
         if not await lifecycle.drained(timings.drain):

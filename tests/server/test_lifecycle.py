@@ -75,6 +75,29 @@ async def test_requests_under_way_are_finished_and_new_connections_refused(serve
         await client.get("/")
 
 
+async def test_new_requests_are_served_during_the_shutdown_delay():
+    lifecycle, over = Lifecycle(), asyncio.Event()
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+        await over.wait()
+
+    sock = bind("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+    timings = Timings(shutdown_delay=70, drain=5, watch_grace=5)
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(serve(Application(lifecycle), [sock], lifecycle, timings=timings, sleep=sleep))
+        await lifecycle.serving.wait()
+        lifecycle.stop()
+        async with httpx.AsyncClient(base_url=url) as client:
+            assert (await client.get("/")).text == "begun done"
+        assert not lifecycle.refusing.is_set()
+        over.set()
+    assert slept == [70]
+    assert lifecycle.ending_watches.is_set()
+
+
 async def test_watches_end_cleanly_after_the_requests(server):
     application, lifecycle, client, serving = server
     watching = asyncio.create_task(client.get("/watch"))

@@ -132,8 +132,6 @@ def _record(request: Request, labels: Labels, code: int) -> None:
         http_metrics.ABORTS.labels(*labels[:-1]).inc()
     if code in {429, 504}:
         http_metrics.TERMINATIONS.labels(*labels, str(code)).inc()
-    if labels.verb == "WATCH":
-        return
     _durations(labels, dry_run).observe(asyncio.get_running_loop().time() - request.received)
     if labels.verb in {"GET", "LIST"}:
         _sizes(labels).observe(request.response_bytes)
