@@ -25,8 +25,8 @@ check: $(STAMP) ## style, types, import contracts, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@for generator in storage/etcd/proto/generate.py; do \
-	  if test -f $$generator; then $(BIN)/python $$generator --check; fi; \
+	@for generator in storage/etcd/proto/generate.py deploy/chart/generate.py; do \
+	  if test -f $$generator; then $(BIN)/python $$generator --check || exit 1; fi; \
 	done
 
 test: $(STAMP) ## the tests that need no control plane
