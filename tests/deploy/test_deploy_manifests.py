@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from apiserver.options import serve_config
 from deploy.manifests import manifests, objects
 from deploy.options import EtcdOptions, ManifestOptions, OptionsError
 
@@ -128,3 +129,13 @@ def test_options_that_cannot_be_meant_are_refused(options: dict[str, int]) -> No
         ManifestOptions(**options)
     with pytest.raises(OptionsError):
         EtcdOptions(replicas=2)
+
+
+def test_the_server_understands_the_command_line_of_its_deployment() -> None:
+    (deployment,) = of_kind("Deployment", ManifestOptions(namespace="elsewhere", extra_args=("-v=2",)))
+    command, *flags = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert command == "serve"
+    config = serve_config("serve", flags)
+    assert config.serving.cert_secret == ("elsewhere", "inference-apiserver-certs")
+    assert config.serving.service_namespace == "elsewhere"
+    assert config.verbosity == 2
