@@ -41,12 +41,9 @@ ROOT_PROPERTIES: Json = {
         "description": "Group and version of the schema in which this object is written, such as apps/v1.",
     },
     "kind": {"type": "string", "description": "Type of the object in CamelCase; it cannot be changed."},
-    "metadata": {
-        "type": "object",
-        "description": "Name, namespace, labels, annotations, owners and history.",
-    },
+    "metadata": {"type": "object"},
 }
-"""What every object has beside its own fields."""
+"""What every object has beside its own fields. CRDs refuse anything more about metadata."""
 
 
 def schema_of_root(model: type[APIModel]) -> Json:
