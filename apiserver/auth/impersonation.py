@@ -45,7 +45,7 @@ def wanted_from(headers: Headers) -> Wanted | None:
         name=first_value(headers, USER),
         uid=first_value(headers, UID),
         groups=tuple(values_of(headers, GROUP)),
-        extra=extra_from(headers, (EXTRA_PREFIX,)),
+        extra=extra_from(headers, EXTRA_PREFIX),
     )
     if wanted.name:
         return wanted

@@ -9,10 +9,12 @@ configuration of the moment. Source of the behaviour:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote
 
 from apiserver.auth.configmap import RequestHeaderConfig
-from apiserver.auth.request import Credentials, Headers, first_value, text_of, values_of
+from apiserver.auth.request import Credentials, Headers, text_of
 from apiserver.auth.user import UserInfo
 from apiserver.auth.x509 import CertificateVerifier, InvalidCertificateError
 from apiserver.machinery.errors import unauthorized
@@ -54,33 +56,45 @@ class RequestHeaderAuthenticator:
 
 def user_from(headers: Headers, config: RequestHeaderConfig) -> UserInfo | None:
     """The user whom trusted headers name; None when they name nobody."""
-    name = _first(headers, config.username_headers)
+    names = _compiled(config)
+    found: dict[bytes, list[str]] = {}
+    extra: dict[str, tuple[str, ...]] = {}
+    for key, value in headers:
+        if key in names.wanted:
+            found.setdefault(key, []).append(text_of(value))
+        elif key.startswith(names.prefixes):
+            _add_extra(extra, key, value, names.prefixes)
+    name = _first(found, names.users)
     if not name:
         return None
-    groups = (value for header in config.group_headers for value in values_of(headers, header) if value)
-    return UserInfo(
-        name=name,
-        uid=_first(headers, config.uid_headers),
-        groups=tuple(groups),
-        extra=extra_from(headers, config.extra_prefixes),
-    )
+    groups = (value for header in names.groups for value in found.get(header, ()) if value)
+    return UserInfo(name, _first(found, names.uids), tuple(groups), extra)
 
 
-def extra_from(headers: Headers, prefixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def extra_from(headers: Headers, prefix: str) -> dict[str, tuple[str, ...]]:
     """Extra values by key. Keys are what follows the prefix: lower-cased, then percent-decoded."""
     extra: dict[str, tuple[str, ...]] = {}
-    for prefix in prefixes:
-        start = prefix.lower().encode("latin-1", "replace")
-        for key, value in headers:
-            if key.lower().startswith(start):
-                name = decode_key(text_of(key[len(start) :]))
-                extra[name] = (*extra.get(name, ()), text_of(value))
+    start = (_lower(prefix),)
+    for key, value in headers:
+        if key.startswith(start):
+            _add_extra(extra, key, value, start)
     return extra
+
+
+def _add_extra(
+    extra: dict[str, tuple[str, ...]], key: bytes, value: bytes, prefixes: tuple[bytes, ...]
+) -> None:
+    for prefix in prefixes:
+        if key.startswith(prefix):
+            name = decode_key(text_of(key[len(prefix) :]))
+            extra[name] = (*extra.get(name, ()), text_of(value))
 
 
 def decode_key(encoded: str) -> str:
     """The key of an extra value; one with a broken escape is taken as it is."""
     lowered = encoded.lower()
+    if "%" not in lowered:
+        return lowered
     pieces = lowered.split("%")[1:]
     if any(len(piece) < 2 or not _is_hex(piece[:2]) for piece in pieces):
         return lowered
@@ -93,23 +107,54 @@ def strip(headers: Headers, config: RequestHeaderConfig | None = None) -> list[t
     To be applied once the sender is known, whoever it is: nothing behind authentication may see a forged
     header.
     """
-    configs = (STANDARD, config) if config else (STANDARD,)
-    names = {b"authorization"}
-    prefixes: list[bytes] = []
-    for item in configs:
-        for header in (*item.username_headers, *item.uid_headers, *item.group_headers):
-            names.add(header.lower().encode("latin-1", "replace"))
-        prefixes += [prefix.lower().encode("latin-1", "replace") for prefix in item.extra_prefixes]
-    starts = tuple(prefixes)
+    names = _compiled(config or STANDARD)
     return [
         (key, value)
         for key, value in headers
-        if (lowered := key.lower()) not in names and not lowered.startswith(starts)
+        if (lowered := key.lower()) not in names.stripped and not lowered.startswith(names.stripped_prefixes)
     ]
 
 
-def _first(headers: Headers, names: Iterable[str]) -> str:
-    return next((value for name in names if (value := first_value(headers, name))), "")
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The header names of a configuration as requests have them: lower-case bytes."""
+
+    users: tuple[bytes, ...]
+    uids: tuple[bytes, ...]
+    groups: tuple[bytes, ...]
+    prefixes: tuple[bytes, ...]
+    wanted: frozenset[bytes]
+    stripped: frozenset[bytes]
+    stripped_prefixes: tuple[bytes, ...]
+
+
+@lru_cache(maxsize=8)
+def _compiled(config: RequestHeaderConfig) -> _Names:
+    users, uids = _lowered(config.username_headers), _lowered(config.uid_headers)
+    groups, prefixes = _lowered(config.group_headers), _lowered(config.extra_prefixes)
+    wanted = frozenset((*users, *uids, *groups))
+    standard = (*STANDARD.username_headers, *STANDARD.uid_headers, *STANDARD.group_headers)
+    return _Names(
+        users,
+        uids,
+        groups,
+        prefixes,
+        wanted,
+        stripped=wanted | frozenset(_lowered(standard)) | {b"authorization"},
+        stripped_prefixes=(*prefixes, *_lowered(STANDARD.extra_prefixes)),
+    )
+
+
+def _first(found: dict[bytes, list[str]], names: tuple[bytes, ...]) -> str:
+    return next((values[0] for name in names if (values := found.get(name)) and values[0]), "")
+
+
+def _lowered(names: Iterable[str]) -> tuple[bytes, ...]:
+    return tuple(_lower(name) for name in names if name)
+
+
+def _lower(name: str) -> bytes:
+    return name.lower().encode("latin-1", "replace")
 
 
 def _is_hex(text: str) -> bool:

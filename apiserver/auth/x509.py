@@ -60,7 +60,7 @@ class CertificateVerifier:
         self._capacity = capacity
         self._loaded = b""
         self._store: Store | None = None
-        self._known: OrderedDict[bytes, Certificate] = OrderedDict()
+        self._known: OrderedDict[tuple[bytes, ...], Certificate] = OrderedDict()
 
     def configured(self) -> bool:
         """Whether there is any authority at all."""
@@ -70,7 +70,7 @@ class CertificateVerifier:
         """What the certificate says. Raises InvalidCertificateError."""
         store = self._current_store()
         now = self._now()
-        key = hashlib.sha256(der).digest() + hashlib.sha256(b"".join(intermediates)).digest()
+        key = (der, *intermediates)
         known = self._known.get(key)
         if known is not None and known.not_before <= now <= known.not_after:
             self._known.move_to_end(key)
