@@ -7,7 +7,7 @@ resources and paths that are served appear by name. Names and meanings are those
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
@@ -60,6 +60,8 @@ def instrument(served: Served) -> Filter:
             request: Request = scope[SCOPE_KEY]
             labels = labels_of(request, served)
             code = 0
+            # Not the loop's clock, which may be coarse: uvloop's ticks in milliseconds.
+            started = time.perf_counter()
             running = _longrunning(labels) if is_long_running(request.info) else None
             if running is not None:
                 running.inc()
@@ -71,9 +73,10 @@ def instrument(served: Served) -> Filter:
             finally:
                 if running is not None:
                     running.dec()
-                _record(request, labels, code or request.status_code or _CLIENT_GONE)
+                seconds = time.perf_counter() - started
+                _record(request, labels, code or request.status_code or _CLIENT_GONE, seconds)
                 if verbosity() >= ACCESS_LOG_LEVEL:
-                    _log_access(scope, request, code)
+                    _log_access(scope, request, code or request.status_code, seconds)
 
         return handle
 
@@ -125,14 +128,14 @@ def _dry_run(request: Request) -> str:
     return "All" if set(values) == {"All"} else "invalid"
 
 
-def _record(request: Request, labels: Labels, code: int) -> None:
+def _record(request: Request, labels: Labels, code: int, seconds: float) -> None:
     dry_run = _dry_run(request)
     _counter(labels, dry_run, code).inc()
     if request.response_started and request.status_code != code:
         http_metrics.ABORTS.labels(*labels[:-1]).inc()
     if code in {429, 504}:
         http_metrics.TERMINATIONS.labels(*labels, str(code)).inc()
-    _durations(labels, dry_run).observe(asyncio.get_running_loop().time() - request.received)
+    _durations(labels, dry_run).observe(seconds)
     if labels.verb in {"GET", "LIST"}:
         _sizes(labels).observe(request.response_bytes)
 
@@ -162,7 +165,7 @@ def _longrunning(labels: Labels) -> Gauge:
     return http_metrics.LONG_RUNNING.labels(*labels)
 
 
-def _log_access(scope: Scope, request: Request, code: int) -> None:
+def _log_access(scope: Scope, request: Request, code: int, seconds: float) -> None:
     client = scope.get("client")
     user = request.user
     _log.info(
@@ -170,9 +173,9 @@ def _log_access(scope: Scope, request: Request, code: int) -> None:
         verb=request.info.verb,
         path=request.info.path,
         query=scope["query_string"].decode("latin-1"),
-        resp=code or request.status_code,
+        resp=code,
         bytes=request.response_bytes,
-        seconds=round(asyncio.get_running_loop().time() - request.received, 6),
+        seconds=round(seconds, 6),
         user=user.name if user else "",
         impersonator=request.impersonator.name if request.impersonator else None,
         user_agent=request.user_agent,
