@@ -17,7 +17,6 @@ RBAC = "rbac.authorization.k8s.io"
 CERT_SECRET = f"{NAME}-certs"
 LEASE = NAME
 
-_READ = ("get", "list", "watch")
 _SCALE_VERBS = ("get", "patch", "update")
 
 
@@ -71,23 +70,12 @@ def aggregated_roles() -> list[Object]:
 def _server_rules() -> list[Object]:
     """What the server and its controllers do with the cluster."""
     return [
-        rule("", ["nodes"], _READ),
-        rule("", ["namespaces"], _READ),
-        rule("", ["pods"], [*_READ, "create", "delete", "patch"]),
+        rule("", ["nodes"], ["list", "watch"]),
+        rule("", ["namespaces"], ["get", "list", "watch"]),
+        rule("", ["pods"], ["create", "delete", "get", "list", "watch"]),
         rule("", ["pods/binding"], ["create"]),
-        rule("", ["pods/status"], ["patch"]),
-        rule("", ["persistentvolumeclaims"], [*_READ, "create", "delete"]),
+        rule("", ["persistentvolumeclaims"], ["create", "delete"]),
         rule("", ["events"], ["create", "patch"]),
-        rule(
-            "admissionregistration.k8s.io",
-            [
-                "mutatingwebhookconfigurations",
-                "validatingadmissionpolicies",
-                "validatingadmissionpolicybindings",
-                "validatingwebhookconfigurations",
-            ],
-            _READ,
-        ),
         rule(
             "apiregistration.k8s.io",
             ["apiservices"],
@@ -106,7 +94,7 @@ def _own_namespace_rules() -> list[Object]:
     """The lease of the leader and the shared certificates."""
     return [
         rule("coordination.k8s.io", ["leases"], ["create"]),
-        rule("coordination.k8s.io", ["leases"], ["get", "patch", "update"], [LEASE]),
+        rule("coordination.k8s.io", ["leases"], ["get", "update"], [LEASE]),
         rule("", ["secrets"], ["get", "patch"], [CERT_SECRET]),
     ]
 

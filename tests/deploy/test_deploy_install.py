@@ -316,6 +316,7 @@ async def test_the_server_may_do_what_it_needs_and_no_more(run: Run, rest: Rest,
     for namespace, verb, resource, more in (
         (where, "get", "secrets", {**core, "name": "another"}),
         ("ml", "get", "secrets", core),
+        ("ml", "patch", "pods", core),
         ("", "patch", "apiservices", {"group": "apiregistration.k8s.io", "name": "v1.apps"}),
         ("", "patch", "nodes", core),
     ):

@@ -61,8 +61,12 @@ class GPUNodeStrategy(Strategy):
 
 
 def _held(spec: Object, old: Object) -> list[FieldError]:
-    """Refuse what would make the ledger wrong while the job has placements in it."""
-    if not (old.get("status") or {}).get("placements"):
+    """Refuse what would make the ledger wrong while it has GPUs booked for the job.
+
+    A replica that has ended keeps its placement, with no GPUs.
+    """
+    placements = (old.get("status") or {}).get("placements") or ()
+    if not any(placement.get("gpus") for placement in placements):
         return []
     changed = [key for key in FIXED_WHILE_HELD if (spec.get(key) or None) != (old["spec"].get(key) or None)]
     return [field.forbidden(SPEC.child(key), _WHILE_HELD) for key in changed]

@@ -40,7 +40,8 @@ def fields(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[s
 @pytest.mark.parametrize(("name", "schema"), SCHEMAS)
 def test_every_field_has_a_description(name: str, schema: dict[str, Any]) -> None:
     assert schema["description"]
-    silent = [path for path, below in fields(schema) if not below.get("description", "").endswith(".")]
+    own = [(path, below) for path, below in fields(schema) if path != ".metadata"]
+    silent = [path for path, below in own if not below.get("description", "").endswith(".")]
     assert not silent, name
 
 

@@ -206,7 +206,7 @@ def test_other_fields_can_change_while_gpus_are_held_and_the_count_once_they_are
     assert not STRATEGY.validate_update(
         {**old, "spec": {**old["spec"], "suspend": True, "gpuProducts": []}}, old
     )
-    old["status"]["placements"] = []
+    old["status"]["placements"] = [{"replica": 0, "node": "n", "gpus": 0}]
     assert not STRATEGY.validate_update({**old, "spec": {**old["spec"], "gpuCount": 8}}, old)
 
 
