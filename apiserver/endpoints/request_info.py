@@ -55,14 +55,13 @@ def parse_query(raw: bytes) -> Query:
 
 
 def _parse_query(raw: bytes) -> Query:
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, list[str]] = {}
     for part in raw.decode("utf-8", "replace").split("&"):
         if not part or ";" in part or _BROKEN_ESCAPE.search(part):
             continue
         name, _, value = part.partition("=")
-        key = unquote_plus(name)
-        found[key] = (*found.get(key, ()), unquote_plus(value))
-    return MappingProxyType(found)
+        found.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+    return MappingProxyType({name: tuple(values) for name, values in found.items()})
 
 
 _parse_short_query = lru_cache(maxsize=1024)(_parse_query)

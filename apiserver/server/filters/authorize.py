@@ -5,8 +5,6 @@ Source: `k8s.io/apiserver/pkg/endpoints/filters.WithAuthorization`.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from apiserver.auth.authorizer import Attributes, Authorizer, Requirement, require
@@ -65,7 +63,6 @@ def attributes_of(request: Request) -> Attributes:
 # endpoint refuses it anyway.
 
 
-@lru_cache(maxsize=256)
 def label_requirements(selector: str) -> tuple[Requirement, ...]:
     """A label selector's terms, as the authorization API puts them; it has none for `<` and `>`."""
     try:
@@ -79,7 +76,6 @@ def label_requirements(selector: str) -> tuple[Requirement, ...]:
     )
 
 
-@lru_cache(maxsize=256)
 def field_requirements(selector: str) -> tuple[Requirement, ...]:
     """A field selector's terms, as the authorization API puts them."""
     try:
