@@ -53,10 +53,6 @@ class Phase(Enum):
     WAITING = "waiting"
 
 
-class _Restored(Exception):  # noqa: N818 - a signal, not an error
-    """The store is at a lower revision than it has been: it was restored or replaced."""
-
-
 class WatchCache(Generic[T]):
     """See the module. `view` parses a value; when it raises, the object is kept out, counted in `rejected`
     and told to `on_reject`. `window` is the number of revisions, and `window_bytes` the size of values, that
@@ -85,7 +81,14 @@ class WatchCache(Generic[T]):
         self._clock = clock
         self._sleep = sleep
         self._on_phase = on_phase
-        self._reset()
+        self._phase = Phase.LISTING
+        self._state = self._make_state()
+        self._ready = asyncio.Event()
+        self._waiters = RevisionWaiters()
+        self._lagging = asyncio.Event()
+        self._target = 0
+        self._stream: Watch | None = None
+        self._deadline: asyncio.Timeout | None = None
         self._reader = RevisionReader(self._ask_revision, heartbeat=HEARTBEAT)
         self.last_heard = clock()
         """When the store was last heard of, by `clock`."""
@@ -175,32 +178,30 @@ class WatchCache(Generic[T]):
 
     async def run(self) -> None:
         """Keep up with the store until cancelled. Raises only what is a fault of the program."""
-        while True:
-            try:
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(self._follow(), name="watch cache: follow")
-                    group.create_task(self._reader.run(), name="watch cache: read revisions")
-                    group.create_task(self._nudge(), name="watch cache: nudge")
-            except* _Restored:
-                self._state.close()
-                self._reset()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow(), name="watch cache: follow")
+            group.create_task(self._reader.run(), name="watch cache: read revisions")
+            group.create_task(self._nudge(), name="watch cache: nudge")
 
-    def _reset(self) -> None:
-        self._phase = Phase.LISTING
-        self._ready = asyncio.Event()
-        self._target = 0
+    def _start_anew(self) -> None:
+        """The store is at a lower revision than it has been: it was restored or replaced. Nothing that is
+        known holds any more, and no watch can go on."""
+        self._state.close()
         self._state = self._make_state()
-        self._waiters = RevisionWaiters()
-        self._lagging = asyncio.Event()
-        self._stream: Watch | None = None
-        self._deadline: asyncio.Timeout | None = None
+        self._ready.clear()
+        self._target = 0
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self._deadline is not None and not self._deadline.expired():
+            self._deadline.reschedule(asyncio.get_running_loop().time())
 
     async def _follow(self) -> None:
         failures = 0
         while True:
             before, began = self.revision, self._clock()
             try:
-                if self._phase is Phase.LISTING:
+                if self._phase is Phase.LISTING or not self.ready:
                     await self._list()
                     self._enter(Phase.WATCHING)
                 await self._watch()
@@ -234,7 +235,7 @@ class WatchCache(Generic[T]):
             start = page.items[-1].key + b"\x00"
             page = await self._store.list(self._prefix, start=start, limit=PAGE, revision=revision)
         if revision < self.revision:
-            raise _Restored
+            self._start_anew()
         self.relists += self.ready
         self._state.load(found, rejected, revision)
         self._waiters.reached(revision)
@@ -246,10 +247,11 @@ class WatchCache(Generic[T]):
             _interruptible() as self._deadline,
         ):
             self._stream = stream
+            state = self._state
             try:
                 async for batch in stream:
                     self.last_heard = self._clock()
-                    self._state.apply(batch)
+                    state.apply(batch)
                     self._waiters.reached(self.revision)
             finally:
                 self._stream = None
@@ -259,10 +261,11 @@ class WatchCache(Generic[T]):
     # Being behind
 
     async def _ask_revision(self) -> int:
-        before = self.revision
+        state, before = self._state, self.revision
         revision = await self._store.revision()
-        if revision < before:
-            raise _Restored
+        if revision < before and state is self._state:
+            self._start_anew()
+            raise Unavailable("the store is at a lower revision than it has been")
         self.last_heard = self._clock()
         if revision > self._target:
             self._target = revision
@@ -288,8 +291,8 @@ class WatchCache(Generic[T]):
                     with suppress(TimeoutError):  # then the stream is dead, and found so below
                         async with asyncio.timeout(STALL):
                             await self._stream.request_progress()
-                if self._deadline is not None and self._clock() - since > STALL:
-                    self._deadline.reschedule(asyncio.get_running_loop().time())
+                if self._clock() - since > STALL:
+                    self._interrupt()
                     since = self._clock()
                 delay = min(delay * 4, NUDGE_MOST)
 

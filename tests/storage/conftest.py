@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
@@ -137,6 +138,12 @@ def etcd_packaged() -> Iterator[EtcdServer]:
 def etcd_own() -> Iterator[EtcdServer]:
     """A durable server that the test may kill."""
     yield from etcd_server(newest_etcd(), fsync=True)
+
+
+@pytest.fixture
+def start_etcd() -> Callable[..., Iterator[EtcdServer]]:
+    """Starts a server with options of the test's own; iterate over what it returns."""
+    return functools.partial(etcd_server, newest_etcd())
 
 
 @pytest.fixture(
