@@ -78,8 +78,7 @@ class ServerTLS:
             with _as_file(self._cert_pem.rstrip() + b"\n" + self._key_pem) as path:
                 context.load_cert_chain(path)
             for bundle in self._authorities:
-                # People write comments between certificates, and not in ASCII only.
-                context.load_verify_locations(cadata=bundle.decode("ascii", "replace"))
+                context.load_verify_locations(cadata=_ascii(bundle))
         except (ssl.SSLError, ValueError) as error:
             raise TLSError(f"TLS material cannot be used: {error}") from error
         return context
@@ -104,6 +103,11 @@ def _base() -> ssl.SSLContext:
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
+
+
+def _ascii(bundle: bytes) -> str:
+    """The bundle as `ssl` wants it: people write comments between certificates, and not in ASCII only."""
+    return "".join(chr(byte) if byte < 0x80 else "?" for byte in bundle)
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from apiserver.auth.authorizer import (
     require,
 )
 from apiserver.auth.reviews import Reviewer
-from apiserver.auth.selectors import field_requirements, label_requirements
 from apiserver.auth.user import UserInfo
 from apiserver.machinery.errors import APIError, internal
 
@@ -221,26 +220,3 @@ def test_the_refusal_reads_as_kube_apiservers():
     )
     hostile = dataclasses.replace(HEALTH, path="/<b>&")
     assert str(refusal(hostile)) == 'forbidden: User "system:anonymous" cannot get path "/&lt;b&gt;&amp;"'
-
-
-def test_selectors_are_put_into_the_words_of_the_authorization_api():
-    assert label_requirements("a=1,b in (x,y),c!=2,!d,e,f>3") == (
-        Requirement("a", "In", ("1",)),
-        Requirement("b", "In", ("x", "y")),
-        Requirement("c", "NotIn", ("2",)),
-        Requirement("d", "DoesNotExist"),
-        Requirement("e", "Exists"),
-    )
-    assert field_requirements("metadata.name=a,status.phase!=Ready") == (
-        Requirement("metadata.name", "In", ("a",)),
-        Requirement("status.phase", "NotIn", ("Ready",)),
-    )
-
-
-@pytest.mark.parametrize("text", ["", "a in (", "=x="])
-def test_a_selector_that_cannot_be_read_asks_for_everything(text):
-    assert label_requirements(text) == ()
-
-
-def test_a_broken_field_selector_asks_for_everything():
-    assert field_requirements("nonsense") == ()
