@@ -20,18 +20,18 @@ def _serve(prog: str, arguments: Sequence[str]) -> int:
     from apiserver.options import serve_config
 
     config = serve_config(prog, arguments)
-    from apiserver import run
+    from apiserver.run import serve
 
-    return run.serve(config) or 0
+    return serve(config)
 
 
 def _dev(prog: str, arguments: Sequence[str]) -> int:
     from apiserver.options import dev_config
 
     config = dev_config(prog, arguments)
-    from apiserver import run
+    from apiserver.run import dev
 
-    return run.dev(config) or 0
+    return dev(config)
 
 
 def _install(prog: str, arguments: Sequence[str]) -> int:

@@ -45,7 +45,12 @@ def configure_logging(level: int = 0, stream: IO[str] | None = None, *, as_json:
     final: list[Processor] = (
         [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_dumps)]
         if machine
-        else [structlog.dev.ConsoleRenderer(colors=target.isatty())]
+        # A plain traceback: the prettier one shows local variables, and with them secrets.
+        else [
+            structlog.dev.ConsoleRenderer(
+                colors=target.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

@@ -58,6 +58,20 @@ def test_a_traceback_stays_on_its_line(lines):
     assert "KeyError: 'missing'" in line["exception"]
 
 
+def test_a_terminal_gets_text_without_local_variables(lines):
+    lines()
+    stream = io.StringIO()
+    configure_logging(0, stream, as_json=False)
+    secret = "hunter2"
+    try:
+        raise KeyError(len(secret))
+    except KeyError:
+        structlog.get_logger().exception("failed")
+    assert "failed" in stream.getvalue()
+    assert "KeyError: 7" in stream.getvalue()
+    assert "= 'hunter2'" not in stream.getvalue()
+
+
 def test_debugging_is_for_high_verbosity(lines):
     read = lines(3)
     structlog.get_logger().debug("detail")
