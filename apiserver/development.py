@@ -29,6 +29,7 @@ from apiserver.auth.anonymous import AnonymousAuthenticator
 from apiserver.auth.authorizer import local_authorizer
 from apiserver.auth.static_token import StaticTokenAuthenticator, ensure_token
 from apiserver.auth.union import UnionAuthenticator
+from apiserver.controllers.run import Controllers
 from apiserver.host.client import HostClient
 from apiserver.machinery.errors import APIError
 from apiserver.options import ControllersConfig, DevConfig, ServingConfig
@@ -98,6 +99,7 @@ async def develop(config: DevConfig) -> None:
         host = await HostClient.from_kubeconfig(str(kubeconfig))
         stack.push_async_callback(host.close)
         jobs = [resource.plural for resource in RESOURCES if resource.namespaced]
+        controllers = run.controllers(ControllersConfig(leader_elect=False), registry, host, "ai-system")
         contents = [resource.plural for resource in resources if resource.namespaced]
         await server.run(
             [
@@ -105,21 +107,21 @@ async def develop(config: DevConfig) -> None:
                 _after(cache.wait_ready(), GarbageCollector(objects, [*jobs, "pods"]).run()),
                 _after(cache.wait_ready(), NamespaceController(objects, contents).run()),
             ],
-            _cluster(config, server, objects, host, kubeconfig),
+            controllers,
+            _cluster(config, server, objects, controllers, kubeconfig),
         )
 
 
 async def _cluster(
-    config: DevConfig, server: run.Server, objects: LocalObjects, host: HostClient, kubeconfig: Path
+    config: DevConfig, server: run.Server, objects: LocalObjects, controllers: Controllers, kubeconfig: Path
 ) -> None:
     """What comes once the server listens: nodes, controllers, and the sample with its story."""
     await _populate(objects, Fleet(config.nodes, config.gpus_per_node))
     _say(f"serving at {server.address}; try:\n")
     _say(f"  export KUBECONFIG={kubeconfig}")
     _say("  kubectl get inferencejobs,gpunodes,pods\n")
-    loops = run.controllers(ControllersConfig(leader_elect=False), server.registry, host, "ai-system")
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(loops)
+        tasks.create_task(controllers.run())
         if config.sample:
             await _sample(objects)
         tasks.create_task(narrate(objects, _say))

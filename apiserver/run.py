@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Coroutine
+import uuid
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,9 @@ from apiserver.auth.configmap_watch import ConfigMapWatcher
 from apiserver.auth.delegated import delegated_authenticator, delegated_authorizer
 from apiserver.controllers.clock import SystemClock
 from apiserver.controllers.informer import Informer
+from apiserver.controllers.leaderelection import LeaseOptions
 from apiserver.controllers.listwatch import HostListWatch
-from apiserver.controllers.manager import run_controllers
+from apiserver.controllers.run import Controllers
 from apiserver.host.apiservice import BundlePublisher
 from apiserver.host.client import HostClient
 from apiserver.host.errors import HostUnreachable
@@ -62,6 +64,8 @@ from storage.interface import Store
 from storage.open import EtcdOptions, open_store
 
 _log = structlog.get_logger(__name__)
+
+Job = Coroutine[Any, Any, None]
 
 FIELD_MANAGER = "inference-apiserver"
 STANDALONE_PREFIX = "/registry"
@@ -119,12 +123,12 @@ class Server:
     socket: socket.socket
 
     async def run(
-        self, background: list[Coroutine[Any, Any, None]], controllers: Coroutine[Any, Any, None]
+        self, background: Sequence[Job], controllers: Controllers, controlling: Job | None = None
     ) -> None:
-        """Serve until told to stop. `background` goes on until all is served; `controllers` stop first, so
-        that another replica can take over."""
+        """Serve until told to stop. `background` goes on until all is served; the controllers stop first, so
+        that another replica can take over. `controlling` runs them in a way of its own."""
         lifecycle = self.chain.lifecycle
-        checks = readiness_checks(self.cache, self.rotator, lifecycle)
+        checks = readiness_checks(self.cache, self.rotator, lifecycle, controllers.checks())
         application = build_application(self.registry, checks, self.chain)
         timings = Timings(shutdown_delay=self.serving.shutdown_delay, drain=self.serving.request_timeout)
         with lifecycle.signals():
@@ -138,7 +142,7 @@ class Server:
                         *background,
                     )
                 ]
-                tasks.create_task(self._control(controllers))
+                tasks.create_task(self._control(controlling or controllers.run()))
                 await serve_http(
                     application.app,
                     [self.socket],
@@ -150,12 +154,12 @@ class Server:
                 for task in going_on:
                     task.cancel()
 
-    async def _control(self, controllers: Coroutine[Any, Any, None]) -> None:
+    async def _control(self, controlling: Job) -> None:
         await self.chain.lifecycle.serving.wait()
         await self.cache.wait_ready()
         _log.info("serving", address=self.address)
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(controllers)
+            running = tasks.create_task(controlling)
             await self.chain.lifecycle.stopping.wait()
             running.cancel()
 
@@ -205,15 +209,17 @@ async def _serve(config: ServeConfig) -> None:
 
 def controllers(
     config: ControllersConfig, registry: Registry, host: HostClient, namespace: str
-) -> Coroutine[Any, Any, None]:
-    """The reconcile loops over our objects and the host cluster's."""
-    return run_controllers(
+) -> Controllers:
+    """The reconcile loops over our objects and the host cluster's. Raises ValueError for an unknown name."""
+    lease = LeaseOptions(
+        namespace, FIELD_MANAGER, config.lease_duration, config.renew_deadline, config.retry_period
+    )
+    return Controllers(
         objects=LocalObjects(tuple(registry), FIELD_MANAGER),
         host=host,
-        enabled=config.enabled,
-        leader_election=config if config.leader_elect else None,
-        namespace=namespace,
-        identity=f"{socket.gethostname()}_{os.getpid()}",
+        selection=config.names,
+        leader_election=lease if config.leader_elect else None,
+        identity=f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}",
     )
 
 
@@ -252,7 +258,7 @@ async def _client(
 
 async def _trust(
     stack: AsyncExitStack, config: ServeConfig, host: HostClient
-) -> tuple[LiveConfig, list[Coroutine[Any, Any, None]]]:
+) -> tuple[LiveConfig, list[Job]]:
     """Whose certificates and headers count, and what keeps that up to date. Raises when it cannot be found
     out."""
     live = LiveConfig(await asyncio.to_thread(_given, config.auth))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from apiserver.endpoints.health import Check, HealthChecks, UnhealthyError, event_check
@@ -17,7 +18,12 @@ LEAST_VALIDITY = timedelta(hours=1)
 """How long the serving certificate must at least be valid."""
 
 
-def readiness_checks(cache: WatchCache[View], rotator: Rotator, lifecycle: Lifecycle) -> HealthChecks:
+def readiness_checks(
+    cache: WatchCache[View],
+    rotator: Rotator,
+    lifecycle: Lifecycle,
+    problems: Mapping[str, Callable[[], str]],
+) -> HealthChecks:
     """The checks of the server itself. Liveness is that it answers: a restart mends neither storage nor
     network."""
 
@@ -39,4 +45,14 @@ def readiness_checks(cache: WatchCache[View], rotator: Rotator, lifecycle: Lifec
     checks.add(Check("serving-certificate", certificate), ("readyz", "healthz"))
     shutdown = event_check("shutdown", lifecycle.stopping.is_set, "shutting down", healthy_when=False)
     checks.add(shutdown, ("readyz",))
+    for name, problem in problems.items():
+        checks.add(_problem_check(name, problem), ("readyz", "healthz"))
     return checks
+
+
+def _problem_check(name: str, problem: Callable[[], str]) -> Check:
+    async def run() -> None:
+        if reason := problem():
+            raise UnhealthyError(reason)
+
+    return Check(name, run)
