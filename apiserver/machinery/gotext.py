@@ -27,7 +27,17 @@ _HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 def quote(text: str) -> str:
     """The text in double quotes, as %q prints it."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return f'"{"".join(map(_escape, text))}"'
+
+
+def quote_byte(code: int) -> str:
+    """A byte in single quotes, as the JSON scanner of Go names the character that it stumbled over."""
+    char = chr(code)
+    if char == "'":
+        return "'\\''"
+    return "'\"'" if char == '"' else f"'{_escape(char)}'"
 
 
 def _escape(char: str) -> str:

@@ -1,5 +1,4 @@
-"""Defaulting: absent fields get their defaults, nulls that mean nothing disappear, whole numbers become
-integers.
+"""Defaulting: absent fields get their defaults, and nulls that mean nothing disappear.
 
 Source: defaulting/algorithm.go and prunenulls.go of k8s.io/apiextensions-apiserver 0.36. Defaults apply
 only inside of objects that are there (or have a default themselves); a null where null is not a value
@@ -16,8 +15,6 @@ from typing import Any
 Json = dict[str, Any]
 Default = Callable[[Any], None]
 """Takes a dict or list and fills it in."""
-
-_WRITTEN_WHOLE = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +47,6 @@ def compile_default(schema: Mapping[str, Any]) -> Default:
                 known = fields.get(name, additional)
                 if known is not None:
                     known.descend(item)
-            elif kind is float:
-                value[name] = _as_go_writes(item)
             elif item is None:
                 nulls.append(name)
         if nulls:
@@ -80,9 +75,7 @@ def _settle_nulls(
 
 def _default_items(value: list[Any], items: _Field) -> None:
     for position, item in enumerate(value):
-        if item.__class__ is float:
-            value[position] = _as_go_writes(item)
-        elif item is None and not items.nullable and items.default is not None:
+        if item is None and not items.nullable and items.default is not None:
             value[position] = _copy(items.default)
         _descend(items, value[position])
 
@@ -90,13 +83,6 @@ def _default_items(value: list[Any], items: _Field) -> None:
 def _descend(known: _Field, item: Any) -> None:
     if item.__class__ is dict or item.__class__ is list:
         known.descend(item)
-
-
-def _as_go_writes(number: float) -> float:
-    """Go writes 1.0 as 1, and typed clients rely on that where they expect an integer. Numbers beyond 2**53
-    stay: no integer field takes them.
-    """
-    return int(number) if number.is_integer() and abs(number) < _WRITTEN_WHOLE else number
 
 
 def _copy(default: Any) -> Any:

@@ -80,7 +80,7 @@ class Schema:
         return unknown
 
     def default(self, obj: Object) -> None:
-        """Fill in defaults in place, remove nulls where null is not a value, and turn 1.0 into 1."""
+        """Fill in defaults in place, and remove nulls where null is not a value."""
         self._default(obj)
 
     def validate(self, obj: Object, old: Object | None = None) -> list[FieldError]:
