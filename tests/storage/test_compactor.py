@@ -45,7 +45,7 @@ async def test_a_new_replica_takes_part_without_compacting_at_once(memory: SQLit
     second = Compactor(memory)
     kept = await write(memory, b"/a")
     assert await second.round() == 0
-    assert await second.round() > kept
+    assert await second.round() >= kept
 
 
 async def test_it_compacts_at_every_interval_and_outlives_failures() -> None:

@@ -97,15 +97,16 @@ async def test_a_missing_certificate_file_is_unavailable(etcd_tls, tmp_path: Pat
     await store.close()
 
 
-@pytest.fixture
-def etcd_auth(start_etcd) -> Iterator[object]:  # type: ignore[no-untyped-def]
-    for server in start_etcd():
+@pytest.fixture(params=["newest", "packaged"])
+def etcd_auth(start_etcd, packaged_etcd, request) -> Iterator[object]:  # type: ignore[no-untyped-def]
+    chosen = {} if request.param == "newest" else {"binary": packaged_etcd}
+    for server in start_etcd(**chosen):
         control = [str(Path(sys.executable).with_name("etcdctl")), "--endpoints", server.endpoint]
         for command in (
             "user add root:secret",
             "user grant-role root root",
             "role add ours",
-            "role grant-permission --prefix=true ours readwrite /registry/",
+            "role grant-permission --prefix=true ours readwrite /registry",
             "user add us:password",
             "user grant-role us ours",
             "auth enable",
