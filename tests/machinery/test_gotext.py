@@ -1,4 +1,4 @@
-"""Values are printed as Go prints them. Go itself printed gotext_answers.json: JSON, in a message, as JSON."""
+"""Values are printed as Go prints them. Go itself printed gotext_answers.json: JSON, as shown, as JSON."""
 
 from __future__ import annotations
 
