@@ -47,8 +47,9 @@ def compile_quick(schema: Mapping[str, Any]) -> Quick:
 
 def _quick_object(schema: Mapping[str, Any], rules: Rules) -> Quick:
     properties = schema.get("properties", {})
-    plain = {name: str for name, value in properties.items() if _is_plain(value)}
-    tests = {name: compile_quick(value) for name, value in properties.items()}
+    tests: dict[str, Quick] = {
+        name: str if _is_plain(value) else compile_quick(value) for name, value in properties.items()
+    }
     extra = schema.get("additionalProperties")
     required = tuple(schema.get("required", ()))
     counted = not (rules.min_properties is None and rules.max_properties is None)
@@ -60,10 +61,11 @@ def _quick_object(schema: Mapping[str, Any], rules: Rules) -> Quick:
         if value.__class__ is not dict or (counted and properties_errors(rules, len(value), "")):
             return False
         for name, item in value.items():
-            if item.__class__ is plain.get(name):
-                continue
             known = tests.get(name, rest)
-            if known is not None and not known(item):
+            if known is str:  # in place of a test: any string will do
+                if item.__class__ is not str:
+                    return False
+            elif known is not None and not known(item):
                 return False
         return not required or all(map(value.__contains__, required))
 
@@ -129,15 +131,13 @@ def _quick_scalar(rules: Rules) -> Quick:
     if rules.enum is not None:
         return _quick_enum(rules)
     if rules.types == ("string",):
-        return _quick_string(rules) or _complete(rules)
+        return _quick_string(rules)
     if rules.types == ("integer",) and rules.multiple_of is None:
         return _quick_integer(rules)
     if rules.types == ("boolean",):
         return lambda value: value.__class__ is bool
     if rules.types == ("integer", "string") and not rules.bounds_numbers:
-        text = _quick_string(rules)
-        if text is not None:
-            return _quick_integer_or(text)
+        return _quick_integer_or(_quick_string(rules))
     return _complete(rules)
 
 
@@ -156,21 +156,26 @@ def _quick_enum(rules: Rules) -> Quick:
     return lambda value: value.__class__ is str and value in allowed
 
 
-def _quick_string(rules: Rules) -> Quick | None:
-    """One closure for each usual single limit; None for more of them together."""
-    matches = rules.matches
-    sized = not (rules.min_length is None and rules.max_length is None)
-    if [matches is not None, bool(rules.format), sized].count(True) > 1:
-        return None
-    if matches is not None:
-        return lambda value: value.__class__ is str and matches(value)
-    if rules.format:
-        check = FORMATS[rules.format.replace("-", "")]
-        return lambda value: value.__class__ is str and check(value)
+def _quick_string(rules: Rules) -> Quick:
+    """One closure for each usual combination of limits."""
     low, high = rules.min_length or 0, rules.max_length
+    shaped: Quick | None = rules.matches
+    if rules.format:
+        shaped = _both(shaped, FORMATS[rules.format.replace("-", "")])
     if high is None:
-        return lambda value: value.__class__ is str and len(value) >= low
-    return lambda value: value.__class__ is str and low <= len(value) <= high
+        if shaped is None:
+            return lambda value: value.__class__ is str and len(value) >= low
+        look = shaped
+        return lambda value: value.__class__ is str and len(value) >= low and look(value)
+    limit = high
+    if shaped is None:
+        return lambda value: value.__class__ is str and low <= len(value) <= limit
+    look = shaped
+    return lambda value: value.__class__ is str and low <= len(value) <= limit and look(value)
+
+
+def _both(first: Quick | None, second: Quick) -> Quick:
+    return second if first is None else lambda value: first(value) and second(value)
 
 
 def _quick_integer(rules: Rules) -> Quick:
