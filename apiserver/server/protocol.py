@@ -3,7 +3,8 @@
 - The peer's certificate, read once a connection, is in the scope of each of its requests.
 - Heads are bounded in size and time, so that slow or endless ones do not hold memory or sockets.
 - What fails before there is a request is answered with a `metav1.Status`, as everything else.
-- A request that is answered before its body has arrived does not keep the connection for long.
+- A request that is answered before its body has arrived does not keep the connection for long; nor does a
+  connection outlast the moment when certificates begin to be asked for.
 
 Must not know who the peer is: whether the certificate is good is decided in `auth`.
 """
@@ -11,6 +12,7 @@ Must not know who the peer is: whether the certificate is good is decided in `au
 from __future__ import annotations
 
 import asyncio
+import ssl
 from asyncio.events import TimerHandle
 from collections.abc import Mapping
 from typing import Any
@@ -56,6 +58,7 @@ class APIProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._extensions: dict[str, Any] = {}
+        self._asked = False
         self._head_bytes = 0
         self._in_head = True
         self._timer: TimerHandle | None = None
@@ -64,6 +67,7 @@ class APIProtocol(HttpToolsProtocol):
         """Read the peer's certificate; the handshake is over by now."""
         super().connection_made(transport)
         self._extensions = tls_extension(transport)
+        self._asked = asks_for_certificates(self.config.ssl)
         self._start(self.head_seconds, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -98,6 +102,9 @@ class APIProtocol(HttpToolsProtocol):
         self._in_head = False
         self._stop()
         super().on_headers_complete()
+        if not self._asked and asks_for_certificates(self.config.ssl):
+            # Made before any authority was known: the peer could not show what it needs to show now.
+            self.cycle.keep_alive = False
 
     def on_response_complete(self) -> None:
         """Answered. A client that is still sending the body may finish soon or be cut off."""
@@ -156,6 +163,11 @@ class APIProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def asks_for_certificates(context: ssl.SSLContext | None) -> bool:
+    """Whether handshakes that start now ask the client for a certificate."""
+    return context is not None and context.verify_mode != ssl.CERT_NONE
 
 
 def tls_extension(transport: asyncio.BaseTransport) -> dict[str, Any]:

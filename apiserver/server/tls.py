@@ -96,8 +96,8 @@ def _base() -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(CIPHERS)
     context.set_alpn_protocols(["http/1.1"])
-    # A resumed session carries the peer's certificate but not its intermediates, and skips the verification: each
-    # connection makes a handshake of its own. kube-apiserver and kubectl never resume.
+    # A resumed session carries the peer's certificate but not its intermediates, and skips the
+    # verification: each connection makes a handshake of its own. kube-apiserver and kubectl never resume.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE

@@ -184,6 +184,19 @@ async def test_an_authority_added_live_is_accepted_and_one_taken_away_is_not(ca,
             await ask(running.url)
 
 
+async def test_a_connection_that_was_never_asked_for_a_certificate_does_not_last(ca, pki, tls, tmp_path):
+    clients = pki("clients")
+    context = client_context(ca.pem, tmp_path, clients.client("front-proxy-client"))
+    async with serving(whoami, tls) as running, httpx.AsyncClient(verify=context) as client:
+        assert "connection" not in (await client.get(running.url)).headers
+        tls.set_authorities([clients.pem])
+        answer = await client.get(running.url)
+        assert (answer.text, answer.headers["connection"]) == ("none 0", "close")
+        answer = await client.get(running.url)
+        assert not answer.text.startswith("none")
+        assert "connection" not in answer.headers
+
+
 async def test_only_http_1_1_is_offered(ca, tls, tmp_path):
     context = client_context(ca.pem, tmp_path)
     context.set_alpn_protocols(["h2", "http/1.1"])
