@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import enum
 import random
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ Handler = Callable[[Object | None, Object | None], None]
 
 FIRST_BACKOFF = 0.2
 MAX_BACKOFF = 30.0
+MAX_BURIED = 4096
 
 log = structlog.get_logger(__name__)
 
@@ -66,6 +68,7 @@ class Informer:
         self._transform = transform or _drop_managed_fields
         self._uniform = uniform
         self._handlers: list[Handler] = []
+        self._buried: OrderedDict[str, None] = OrderedDict()
         self._revision = ""
         self._backoff = FIRST_BACKOFF
 
@@ -114,6 +117,8 @@ class Informer:
 
         Ignored when the watch has been past it already: the object may have been deleted since.
         """
+        if str(obj["metadata"].get("uid")) in self._buried:
+            return
         obj = self._transform(obj)
         new = _number(obj["metadata"].get("resourceVersion"))
         old = self.store.get(key_of(obj))
@@ -122,6 +127,15 @@ class Informer:
         if old is None and new <= _number(self._revision):
             return
         self._put(obj)
+
+    def record_deletion(self, obj: Object) -> None:
+        """Take in that an object is gone before the watch says so. Its UID never comes back."""
+        self._buried[str(obj["metadata"]["uid"])] = None
+        if len(self._buried) > MAX_BURIED:
+            self._buried.popitem(last=False)
+        held = self.store.get(key_of(obj))
+        if held is not None and _same(held, obj):
+            self._remove(key_of(obj))
 
     async def _list(self, cause: str) -> None:
         self.state = State.LISTING
@@ -166,6 +180,8 @@ class Informer:
 
     def _take(self, obj: Object) -> None:
         """Store an object unless ours is at least as new (a write of our own that was recorded)."""
+        if str(obj["metadata"].get("uid")) in self._buried:
+            return
         old = self.store.get(key_of(obj))
         if old is not None:
             known, new = old["metadata"].get("resourceVersion"), obj["metadata"].get("resourceVersion")

@@ -10,6 +10,7 @@ from apiserver.controllers.conditions import is_true
 from apiserver.controllers.inferencejob import names, scratch
 from apiserver.controllers.inferencejob.names import Reason
 from apiserver.controllers.inferencejob.pods import build, drifted, owner_uid
+from apiserver.controllers.inferencejob.podstate import is_elsewhere
 from apiserver.controllers.inferencejob.release import stop
 from apiserver.controllers.inferencejob.world import Turn
 from apiserver.controllers.placement.facts import is_terminal
@@ -46,12 +47,15 @@ async def _replace_if_needed(turn: Turn, placement: Object, pod: Object) -> None
     if pod["metadata"].get("deletionTimestamp"):
         await stop(turn, pod)
         return
+    elsewhere = is_elsewhere(pod, placement["node"])
     if is_terminal(pod):
+        # An end is for `finish` and `heal` to judge, unless it was that of an earlier placement.
+        if elsewhere:
+            await stop(turn, pod)
         return
     why = drifted(turn.view, pod)
-    node = pod["spec"].get("nodeName")
-    if not why and node and node != placement["node"]:
-        why = f"it is bound to {node} instead of {placement['node']}"
+    if elsewhere:
+        why = f"it is bound to {pod['spec']['nodeName']} instead of {placement['node']}"
     if why:
         turn.event("Warning", Reason.POD_CHANGED, f"Replacing pod {pod['metadata']['name']}: {why}")
         await stop(turn, pod)

@@ -11,7 +11,12 @@ from apiserver.controllers.conditions import find
 from apiserver.controllers.inferencejob import names
 from apiserver.controllers.inferencejob.finalize import let_go
 from apiserver.controllers.inferencejob.names import Reason
-from apiserver.controllers.inferencejob.podstate import failed_at, failure_message, is_disruption
+from apiserver.controllers.inferencejob.podstate import (
+    failed_at,
+    failure_message,
+    is_disruption,
+    is_elsewhere,
+)
 from apiserver.controllers.inferencejob.release import everything, give_back, stop
 from apiserver.controllers.inferencejob.world import Turn
 from apiserver.machinery.errors import APIError
@@ -113,7 +118,9 @@ async def count_failures(turn: Turn) -> bool:
     fresh: list[str] = []
     for replica, pod in turn.pods.items():
         placement = placements.get(replica)
-        if placement is None or not placement.get("gpus") or not _failed_by_itself(turn, pod):
+        if placement is None or not placement.get("gpus") or is_elsewhere(pod, placement["node"]):
+            continue
+        if not _failed_by_itself(turn, pod):
             continue
         if placement.get("lastFailedPod") != pod["metadata"]["uid"]:
             placements[replica] = {**placement, "lastFailedPod": pod["metadata"]["uid"]}

@@ -132,18 +132,20 @@ class GPUNodeController:
     def _watch_shortage(self, entry: Object, node: Object | None) -> float | None:
         """Note replicas that must leave a node that has lost GPUs; returns when to look again."""
         name = str(entry["metadata"]["name"])
-        own = {(str(item["uid"]), int(item["replica"])) for item in ledger.allocations_of(entry)}
         missing = ledger.held(entry) - int(entry["status"].get("allocatable") or 0)
         if missing <= 0 or node is None or not is_ready(node):
             self._short_since.pop(name, None)
-            self._world.unhealthy.difference_update(own)
+            self._world.unhealthy.pop(ledger.node_of(entry), None)
             return None
         now = self._world.clock.monotonic()
         left = self._short_since.setdefault(name, now) + SHORT_SECONDS - now
         if left > 0:
             return left
-        for item in self._leavers(entry, missing):
-            self._world.unhealthy.add((str(item["uid"]), int(item["replica"])))
+        leavers = self._leavers(entry, missing)
+        self._world.unhealthy[ledger.node_of(entry)] = frozenset(
+            (str(item["uid"]), int(item["replica"])) for item in leavers
+        )
+        for item in leavers:
             self._wake_job(item["job"])
         return None
 

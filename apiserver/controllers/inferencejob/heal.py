@@ -10,7 +10,12 @@ from apiserver.controllers.clients import is_not_found
 from apiserver.controllers.conditions import find
 from apiserver.controllers.inferencejob import ledger, names
 from apiserver.controllers.inferencejob.names import Reason
-from apiserver.controllers.inferencejob.podstate import failure_message, is_disruption, is_rejected
+from apiserver.controllers.inferencejob.podstate import (
+    failure_message,
+    is_disruption,
+    is_elsewhere,
+    is_rejected,
+)
 from apiserver.controllers.inferencejob.release import give_back
 from apiserver.controllers.inferencejob.world import Turn
 from apiserver.controllers.placement.facts import is_ready, ready_condition
@@ -55,11 +60,11 @@ async def _lost(turn: Turn, replica: int, placement: Object) -> str:
     if why := _unready(turn, node):
         return why
     pod = turn.pods.get(replica)
-    if pod is not None and is_disruption(pod):
+    if pod is not None and is_disruption(pod) and not is_elsewhere(pod, placement["node"]):
         if is_rejected(pod):
             turn.world.backoff.failed(placement["node"])
         return f"pod on {placement['node']}: {failure_message(pod)}"
-    if (turn.view.uid, replica) in turn.world.unhealthy:
+    if (turn.view.uid, replica) in turn.world.unhealthy.get(placement["node"], ()):
         turn.world.backoff.failed(placement["node"])
         return f"a {turn.view.resource} of node {placement['node']} is unhealthy"
     return ""

@@ -45,6 +45,12 @@ def is_disruption(pod: Object) -> bool:
     return _condition(pod, "DisruptionTarget") == "True"
 
 
+def is_elsewhere(pod: Object, node: str) -> bool:
+    """Whether the pod is bound to another node: it is of an earlier placement."""
+    bound = (pod.get("spec") or {}).get("nodeName")
+    return bool(bound) and bound != node
+
+
 def is_pod_ready(pod: Object) -> bool:
     """Whether the pod runs and is ready."""
     return (

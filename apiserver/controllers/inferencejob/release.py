@@ -27,21 +27,24 @@ def everything(turn: Turn) -> set[int]:
 async def give_back(turn: Turn, replicas: AbstractSet[int], *, keep_ended: bool) -> bool:
     """Have replicas give back what they hold; True when nothing is left.
 
-    With `keep_ended`, pods that have ended stay (for their logs); else they go too, so that their names are
-    free. The draft is written along with the ledger.
+    Pods that have ended hold no devices, so they delay nothing: with `keep_ended` they stay (for their
+    logs), else they go after the ledger was written. The draft is written along with it.
     """
-    busy = {
+    running = {
         replica
         for replica in replicas
-        if (pod := turn.pods.get(replica)) is not None and not (keep_ended and is_terminal(pod))
+        if (pod := turn.pods.get(replica)) is not None and not is_terminal(pod)
     }
-    for replica in sorted(busy):
+    for replica in sorted(running):
         await stop(turn, turn.pods[replica])
-    busy = {replica for replica in busy if replica in turn.pods}
-    await write_off(turn, replicas - busy)
-    if busy:
+    running &= turn.pods.keys()
+    await write_off(turn, replicas - running)
+    if not keep_ended:
+        for replica in sorted((replicas - running) & turn.pods.keys()):
+            await stop(turn, turn.pods[replica])
+    if running:
         turn.soon(POLL_SECONDS)
-    return not busy
+    return not running
 
 
 async def write_off(turn: Turn, replicas: AbstractSet[int], *, ended: bool = False) -> None:
@@ -100,13 +103,20 @@ async def stop(turn: Turn, pod: Object) -> None:
     except APIError as error:
         if not is_not_found(error) and error.code != 409:
             raise
+        # It is gone, or another pod has the name already.
+        turn.forget(pod)
         return
-    if answer.get("kind") == "Pod" and not _gone(answer):
+    if answer.get("kind") != "Pod" or _gone(answer):
+        turn.forget(pod)
+    else:
         turn.world.pods.record(answer)
 
 
 def _gone(pod: Object) -> bool:
-    """Whether the answer to a deletion shows a pod that is gone already: with no grace left, it is."""
+    """Whether the answer to a deletion shows a pod that is gone already: with no grace left, it is (a
+    finalizer of somebody else's keeps it)."""
+    if pod["metadata"].get("finalizers"):
+        return False
     return bool(pod["metadata"].get("deletionGracePeriodSeconds") == 0)
 
 

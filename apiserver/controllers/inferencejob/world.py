@@ -61,8 +61,8 @@ class World:
     limits: Limits = field(default_factory=Limits)
     reported: dict[str, float] = field(default_factory=dict)
     """When the queue position of a job was last written, by key."""
-    unhealthy: set[tuple[str, int]] = field(default_factory=set)
-    """Replicas (job UID, index) that have to leave because their node has lost GPUs."""
+    unhealthy: dict[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
+    """Replicas (job UID, index) that have to leave a node because it has lost GPUs, by node."""
     refused: dict[str, float] = field(default_factory=dict)
     """What RBAC refused, and when; for the readiness check."""
 
@@ -128,6 +128,12 @@ class Turn:
         self.view = JobView(job)
         self.draft = StatusDraft(self.view, self.draft.now)
 
+    def forget(self, pod: Object) -> None:
+        """A pod is gone, although the watch has not said so yet."""
+        self.world.pods.record_deletion(pod)
+        for replica in [number for number, own in self.pods.items() if _uid(own) == _uid(pod)]:
+            del self.pods[replica]
+
     def _own_pods(self, store: Store) -> dict[int, Object]:
         pods: dict[int, Object] = {}
         for pod in store.by_index("owner", self.view.uid):
@@ -135,6 +141,10 @@ class Turn:
             if replica is not None:
                 pods[replica] = pod
         return pods
+
+
+def _uid(obj: Object) -> str:
+    return str(obj["metadata"]["uid"])
 
 
 def count_conflict(error: APIError) -> None:

@@ -1,5 +1,5 @@
-"""An honest small cluster in memory: objects with revisions, conflicts, watches and transactions; no kubelet but the
-test itself."""
+"""An honest small cluster in memory: objects with revisions, conflicts, watches and transactions; no kubelet
+but the test itself."""
 
 from fakecluster.host import MemoryHost
 from fakecluster.lab import Lab, ready_node

@@ -60,7 +60,9 @@ class MemoryHost:
         options = body or {}
         uid = (options.get("preconditions") or {}).get("uid")
         if uid and uid != live["metadata"]["uid"]:
-            raise errors.conflict(GroupResource("", key[0]), key[2], "the UID in the precondition does not match")
+            raise errors.conflict(
+                GroupResource("", key[0]), key[2], "the UID in the precondition does not match"
+            )
         running = key[0] == "pods" and live["spec"].get("nodeName")
         ended = (live.get("status") or {}).get("phase") in ("Succeeded", "Failed")
         if running and not ended and options.get("gracePeriodSeconds") != 0:

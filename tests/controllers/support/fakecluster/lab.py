@@ -17,7 +17,9 @@ Object = dict[str, Any]
 GPU = "nvidia.com/gpu"
 
 
-def ready_node(name: str, gpus: int = 8, *, product: str = "H100", zone: str = "a", resource: str = GPU) -> Object:
+def ready_node(
+    name: str, gpus: int = 8, *, product: str = "H100", zone: str = "a", resource: str = GPU
+) -> Object:
     """A node as the host cluster has it."""
     amounts = {"cpu": "64", "memory": "512Gi", "pods": "110"}
     if gpus:
@@ -32,9 +34,7 @@ def ready_node(name: str, gpus: int = 8, *, product: str = "H100", zone: str = "
         "status": {
             "capacity": amounts,
             "allocatable": dict(amounts),
-            "conditions": [
-                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-            ],
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         },
     }
 
@@ -68,7 +68,8 @@ class Lab:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def settle(self, seconds: float = 0.0) -> None:
-        """Let everything happen that is due, and what becomes due within so many seconds and a little more."""
+        """Let everything happen that is due, and what becomes due within so many seconds and a little
+        more."""
         left = seconds
         for _ in range(6):
             await self.clock.settle()
