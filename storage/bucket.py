@@ -8,12 +8,13 @@ nothing; it is cut with `Expired` when the log has passed it. This file must not
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from storage.errors import Expired
+from storage.rows import Rows
 
 T = TypeVar("T")
 
@@ -77,8 +78,7 @@ class Bucket(Generic[T]):
         self.closed = False
         self._window = window
         self._window_bytes = window_bytes
-        self._keys: list[bytes] = []
-        self._rows: list[Entry[T]] = []
+        self._rows: Rows[Entry[T]] = Rows([])
         self._log: dict[int, Step[T]] = {}
         self._log_bytes = 0
         self._first = 0
@@ -89,37 +89,23 @@ class Bucket(Generic[T]):
 
     def load(self, entries: list[Entry[T]]) -> None:
         """Take these entries, in key order, instead of the present ones; the window is not touched."""
-        self._keys = [entry.key for entry in entries]
-        self._rows = entries
+        self._rows = Rows(entries)
 
     def put(self, entry: Entry[T]) -> None:
         """Insert or replace an entry."""
-        index = bisect_left(self._keys, entry.key)
-        if index < len(self._keys) and self._keys[index] == entry.key:
-            self._rows[index] = entry
-        else:
-            self._keys.insert(index, entry.key)
-            self._rows.insert(index, entry)
+        self._rows.put(entry)
 
     def remove(self, key: bytes) -> None:
         """Remove an entry that is there."""
-        index = bisect_left(self._keys, key)
-        del self._keys[index]
-        del self._rows[index]
+        self._rows.remove(key)
 
     def entries(self, prefix: bytes, start: bytes) -> list[Entry[T]]:
-        """The entries that a prefix selects, from a key on, in key order: a copy of a slice."""
-        low, high = self._bounds(max(prefix, start), prefix)
-        return self._rows[low:high]
+        """The entries that a prefix selects, from a key on, in key order: a new list."""
+        return self._rows.between(max(prefix, start), below(prefix))
 
     def count(self, prefix: bytes) -> int:
         """How many entries a prefix selects."""
-        low, high = self._bounds(prefix, prefix)
-        return high - low
-
-    def _bounds(self, start: bytes, prefix: bytes) -> tuple[int, int]:
-        low = bisect_left(self._keys, start)
-        return low, bisect_left(self._keys, below(prefix), lo=low)
+        return self._rows.count(prefix, below(prefix))
 
     # The window
 

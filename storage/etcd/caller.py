@@ -51,14 +51,21 @@ class Caller:
         tries = len(self._connections)
         renewed = False
         while True:
-            if self._closed:
-                raise Unavailable("the store is closed")
+            self._check_open()
             at = self._current
             metadata = await self.metadata()
             try:
                 return await self._connections[at].call(method, request, metadata, timeout)
             except grpc.aio.UsageError as error:
                 raise Unavailable("the store is closed") from error
+            except asyncio.CancelledError:
+                # gRPC raises this also when the channel was closed under the call, and nobody cancelled us.
+                task = asyncio.current_task()
+                if not self._closed or (task is not None and task.cancelling()):
+                    raise
+                raise (Ambiguous if method.writes else Unavailable)(
+                    "the store was closed meanwhile"
+                ) from None
             except grpc.aio.AioRpcError as error:
                 what = remedy(error)
                 if what is Remedy.AUTHENTICATE and self._options.username and not renewed:
@@ -73,8 +80,7 @@ class Caller:
 
     async def stream(self) -> tuple[int, grpc.aio.StreamStreamCall[wire.WatchRequest, wire.WatchResponse]]:
         """Open a watch stream at the present endpoint, whose number comes with it."""
-        if self._closed:
-            raise Unavailable("the store is closed")
+        self._check_open()
         metadata = await self.metadata()
         # Without `hasleader` a watch hangs when the quorum is lost.
         at = self._current
@@ -119,6 +125,10 @@ class Caller:
         self._closed = True
         for connection in self._connections:
             await connection.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("the store is closed")
 
     def _forget(self, metadata: Metadata | None) -> None:
         if self._options.username and self._metadata is metadata:

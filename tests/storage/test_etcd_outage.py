@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from storage.cache import Subscription, WatchCache
-from storage.errors import Ambiguous, StorageError, Unavailable
+from storage.errors import Ambiguous, NoSpace, StorageError, Unavailable
 from storage.etcd.client import EtcdStore
 from storage.etcd.options import EtcdOptions
-from storage.interface import Compare, KeyValue, Put, Store
+from storage.interface import Compare, Delete, KeyValue, Put, Store
 
 pytestmark = pytest.mark.etcd
 PREFIX = b"/r/"
@@ -196,3 +196,40 @@ async def test_another_endpoint_takes_over_when_one_is_down(etcd_newest, prefix)
             assert batch.revision == outcome.revision
             break
     await store.close()
+
+
+async def test_closing_under_a_call_is_an_error_and_no_cancellation(etcd_own) -> None:  # type: ignore[no-untyped-def]
+    store = await EtcdStore.open(EtcdOptions(endpoints=(etcd_own.endpoint,)))
+    await store.revision()
+    os.kill(etcd_own.process.pid, signal.SIGSTOP)
+    try:
+        reading = asyncio.create_task(store.get(JOBS))
+        writing = asyncio.create_task(store.txn([], [Put(JOBS + b"a", b"1")]))
+        await asyncio.sleep(0.05)
+        await store.close()
+        with pytest.raises(Unavailable):
+            await reading
+        with pytest.raises(Ambiguous):
+            await writing
+    finally:
+        os.kill(etcd_own.process.pid, signal.SIGCONT)
+
+
+async def test_a_full_etcd_says_so_and_can_be_emptied(start_etcd) -> None:  # type: ignore[no-untyped-def]
+    servers = start_etcd(arguments=("--quota-backend-bytes=4194304",))
+    store = await EtcdStore.open(EtcdOptions(endpoints=(next(servers).endpoint,)))
+
+    async def fill() -> None:
+        for number in range(20):
+            await store.txn([], [Put(JOBS + b"%d" % number, bytes(500_000))])
+
+    with pytest.raises(NoSpace):
+        await fill()
+    assert (await store.status()).no_space
+    for item in (await store.list(JOBS)).items:
+        assert (await store.txn([], [Delete(item.key)])).succeeded
+    await store.reclaim_space()
+    assert not (await store.status()).no_space
+    assert (await store.txn([], [Put(JOBS + b"a", bytes(500_000))])).succeeded
+    await store.close()
+    servers.close()
