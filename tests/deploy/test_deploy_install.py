@@ -152,6 +152,19 @@ async def test_a_server_outside_of_the_cluster_is_registered_and_again_nothing_c
         assert rest.exists(f"/api/v1/namespaces/{where}")
 
 
+def test_the_pods_meet_the_standard_that_their_namespace_enforces(rest: Rest, where: str) -> None:
+    made = objects(ManifestOptions(namespace=where))
+    rest.create("/api/v1/namespaces", made[0])
+    for obj in made:
+        if obj["kind"] in ("Deployment", "StatefulSet"):
+            spec = obj["spec"]["template"]["spec"]
+            names = [mount["name"] for container in spec["containers"] for mount in container["volumeMounts"]]
+            # The volume of a claim comes from the StatefulSet's controller.
+            spec["volumes"] = [{"name": name, "emptyDir": {}} for name in names]
+            pod = {"metadata": {"name": "a"}, "spec": spec}
+            rest.create(f"/api/v1/namespaces/{where}/pods?dryRun=All", pod)
+
+
 async def test_users_of_the_built_in_roles_may_use_the_resources_after_an_installation(
     run: Run, controlplane: ControlPlane, rest: Rest, where: str, tmp_path: Path
 ) -> None:
