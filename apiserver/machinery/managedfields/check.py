@@ -50,7 +50,7 @@ def _scalar(path: str, value: Any, declared: str) -> Iterator[str]:
     ):
         return
     if declared == "string":
-        yield f"{path}: expected string, got &value.valueUnstructured{{Value:{_shown(value, braces=False)}}}"
+        yield f"{path}: expected string, got &value.valueUnstructured{{Value:{_syntax(value)}}}"
     elif declared == "boolean":
         yield f"{path}: expected boolean, got {_shown(value)}"
     else:
@@ -87,17 +87,28 @@ def _list(path: str, value: Any, shape: Shape) -> Iterator[str]:
             yield from _value(f"{path}{text}", item, shape.item or shape)
 
 
-def _shown(value: Any, *, braces: bool = True) -> str:
-    """A value as Go prints it."""
+def _shown(value: Any) -> str:
+    """A value as Go prints it with `%v`, in the braces of the type that holds it."""
+    return f"&{{{_plain(value)}}}"
+
+
+def _plain(value: Any) -> str:
     if isinstance(value, bool):
-        text = "true" if value else "false"
-    elif isinstance(value, dict):
-        inner = " ".join(f"{name}:{_shown(value[name], braces=False)}" for name in sorted(value))
-        text = f"map[{inner}]"
-    elif isinstance(value, list):
-        text = f"[{' '.join(_shown(item, braces=False) for item in value)}]"
-    elif isinstance(value, str) and not braces:
-        text = quote(value)
-    else:
-        text = "<nil>" if value is None else str(value)
-    return f"&{{{text}}}" if braces else text
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{_plain(value[name])}' for name in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_plain, value))}]"
+    return "<nil>" if value is None else str(value)
+
+
+def _syntax(value: Any) -> str:
+    """A value as Go prints it with `%#v`."""
+    if isinstance(value, dict):
+        items = ", ".join(f"{quote(name)}:{_syntax(value[name])}" for name in sorted(value))
+        return f"map[string]interface {{}}{{{items}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_syntax, value))}}}"
+    if value is None:
+        return "interface {}(nil)"
+    return quote(value) if isinstance(value, str) else _plain(value)

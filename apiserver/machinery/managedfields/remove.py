@@ -1,4 +1,7 @@
-"""Take fields out of an object. Semantics: `typed.RemoveItems` of sigs.k8s.io/structured-merge-diff."""
+"""Take fields out of an object.
+
+Semantics: `typed.RemoveItems` of sigs.k8s.io/structured-merge-diff, but for one thing: a map or list that
+stays and loses all its content is empty then; upstream leaves null, which validation refuses. """
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from apiserver.machinery.managedfields.shape import Shape
 
 def remove(obj: dict[str, Any], fields: FieldSet, shape: Shape) -> dict[str, Any]:
     """The object without the paths of the set. The given one stays as it is; unchanged parts are shared."""
-    return _from_map(obj, fields, shape) or {}
+    return _from_map(obj, fields, shape)
 
 
 def _below(value: Any, fields: FieldSet, shape: Shape) -> Any:
@@ -21,7 +24,7 @@ def _below(value: Any, fields: FieldSet, shape: Shape) -> Any:
     return None if isinstance(value, dict | list) else value
 
 
-def _from_map(value: dict[str, Any], fields: FieldSet, shape: Shape) -> dict[str, Any] | None:
+def _from_map(value: dict[str, Any], fields: FieldSet, shape: Shape) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, item in value.items():
         entry = fields.get(f"f:{name}")
@@ -30,10 +33,10 @@ def _from_map(value: dict[str, Any], fields: FieldSet, shape: Shape) -> dict[str
             out[name] = item
         elif not is_member(entry):
             out[name] = _below(item, entry, child)
-    return out or None
+    return out
 
 
-def _from_list(value: list[Any], fields: FieldSet, shape: Shape) -> list[Any] | None:
+def _from_list(value: list[Any], fields: FieldSet, shape: Shape) -> list[Any]:
     out: list[Any] = []
     for item in value:
         entry = fields.get(shape.element(item))
@@ -41,7 +44,7 @@ def _from_list(value: list[Any], fields: FieldSet, shape: Shape) -> list[Any] | 
             out.append(item)
         elif not is_member(entry):
             out.append(_below(item, entry, shape.item))
-    return out or None
+    return out
 
 
 def with_structs(fields: FieldSet, shape: Shape | None) -> FieldSet:
