@@ -25,7 +25,6 @@ HEADERS = (
     "cache-control",
     "location",
     "accept-patch",
-    "x-content-type-options",
 )
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
@@ -108,7 +107,7 @@ class Normaliser:
             normal = self.value(parsed)
             indented = text.startswith("{\n")
             return {"indented": normal} if indented else normal
-        if "yaml" in answer.header("content-type") and answer.status < 400:
+        if "yaml" in answer.header("content-type"):
             return {"yaml": self.value(yaml.load(text, Loader=yaml.BaseLoader))}
         if "protobuf" in answer.header("content-type"):
             return "(protobuf)"
@@ -194,4 +193,7 @@ def _continue(token: str) -> Any:
         return f"not readable: {token}"
     if isinstance(decoded, dict) and isinstance(decoded.get("rv"), int) and decoded["rv"] > 0:
         decoded["rv"] = "LISTRV"
+    if isinstance(decoded, dict) and isinstance(decoded.get("start"), str):
+        # Where keys are counted from is the server's own business.
+        decoded["start"] = decoded["start"].lstrip("/")
     return decoded

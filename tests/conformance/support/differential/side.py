@@ -20,6 +20,7 @@ from differential.normalise import Normaliser
 _PLACEHOLDER = re.compile(r"\$\{([a-z0-9.]+)\}")
 _TEMPORARY = re.compile(r"/tmp/[A-Z]+-\d+/")
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d\.\d+")
+_KLOG = re.compile(r"^([IWE])\d{4} \S+ +\d+ ", re.MULTILINE)
 _VERSION = re.compile(r"Resource Version:\s+\d+")
 PLURAL = "inferencejobs"
 # A plain bookmark may come at any time; a watch of this many seconds must see one.
@@ -119,6 +120,7 @@ class _Run:
     def _printed(self, text: str) -> Any:
         if text.startswith("{"):
             return self.normal.value(json.loads(text))
+        text = _KLOG.sub(r"\1 ", text)
         text = _TEMPORARY.sub("TEMPORARY/", _CLOCK.sub("CLOCK", _VERSION.sub("Resource Version: RV", text)))
         return [[self.normal.text(word) for word in line.split()] for line in text.splitlines()]
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from differential.compare import Mismatch, differ
-from differential.differences import Difference, expected
+from differential.differences import Difference
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`unexpected` is what differs without being listed; `gone` is what is listed and does not differ."""
+    """`unexpected` is what differs without being listed; `gone` is what is listed for it and not there."""
 
     case: str
     unexpected: tuple[Mismatch, ...]
-    listed: tuple[Mismatch, ...]
+    listed: tuple[Difference, ...]
     gone: tuple[Difference, ...]
 
     @property
@@ -27,19 +26,25 @@ class Verdict:
 
     def __str__(self) -> str:
         lines = [str(mismatch) for mismatch in self.unexpected]
-        lines += [f"listed as different, but is the same: {d.cases}: {d.reason}" for d in self.gone]
+        lines += [f"listed as different, but is the same: {difference.reason}" for difference in self.gone]
         return "\n".join([self.case, *lines])
 
 
-def judge(case: str, theirs: Sequence[Any], ours: Sequence[Any]) -> Verdict:
-    """Compare the answers of one case."""
-    found = list(differ(list(theirs), list(ours)))
-    differences = expected(case)
-    listed = [m for m in found if any(_allows(d, m) for d in differences)]
-    gone = [d for d in differences if not any(_allows(d, m) for m in found)]
-    return Verdict(case, tuple(m for m in found if m not in listed), tuple(listed), tuple(gone))
-
-
-def _allows(difference: Difference, mismatch: Mismatch) -> bool:
-    # Brackets stand for themselves in our paths, and for a set of characters in a pattern.
-    return any(fnmatch.fnmatchcase(mismatch.path, path.replace("[", "[[]")) for path in difference.paths)
+def judge(
+    case: str,
+    theirs: Sequence[dict[str, Any]],
+    ours: Sequence[dict[str, Any]],
+    differences: Sequence[Difference],
+) -> Verdict:
+    """Compare the answers of one case, step by step."""
+    assert len(theirs) == len(ours)
+    steps = enumerate(zip(theirs, ours, strict=True))
+    found = [m for number, (one, other) in steps for m in differ(one, other, f"[{number}]", (one, other))]
+    explained = {id(m): [d for d in differences if d.explains(m)] for m in found}
+    met = [d for d in differences if any(d in explained[id(m)] for m in found)]
+    return Verdict(
+        case,
+        unexpected=tuple(m for m in found if not explained[id(m)]),
+        listed=tuple(met),
+        gone=tuple(d for d in differences if d.cases and d not in met),
+    )

@@ -177,17 +177,17 @@ def _ownership() -> Iterator[Case]:
     yield Case(
         "apply: nested object",
         [
-            apply(job(spec={"scratch": {"size": "1Gi"}})),
-            apply(job(spec={"scratch": {"size": "1Gi", "storageClassName": "x"}}), "two"),
-            apply(job()),
+            apply(job(spec={"scratch": {"size": "1Gi", "storageClassName": "x"}})),
+            apply(job(spec={"scratch": {"size": "1Gi"}}), "two"),
+            apply(job(spec={"scratch": {"storageClassName": "x"}}), "two"),
             get(),
         ],
     )
     yield Case(
         "apply: free-form object",
         [
-            apply(job(spec={"podTemplate": {"a": {"b": 1}}})),
-            apply(job(spec={"podTemplate": {"a": {"c": 2}}}), "two"),
+            apply(job(spec={"podTemplate": {"spec": {"a": {"b": 1}}}})),
+            apply(job(spec={"podTemplate": {"spec": {"a": {"c": 2}}}}), "two"),
             get(),
         ],
     )

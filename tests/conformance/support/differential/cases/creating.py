@@ -81,7 +81,7 @@ UNKNOWN: dict[str, dict[str, Any]] = {
     ),
     "status": job(status={"extra": 1}),
     "several": job(spec={"zz": 1, "aa": 2}, extra=True),
-    "inside pod template": job(spec={"podTemplate": {"anything": {"goes": [1, None]}}}),
+    "inside pod template": job(spec={"podTemplate": {"spec": {"anything": {"goes": [1, None]}}}}),
     "case differs": job(spec={"GPUCount": 2}),
 }
 
@@ -227,7 +227,7 @@ BODIES: dict[str, Any] = {
     "status string": job(status="x"),
     "status null": job(status=None),
     "deep": '{"apiVersion": "${gv}", "kind": "InferenceJob", "metadata": {"name": "a"}, '
-    '"spec": {"image": "i", "podTemplate": ' + '{"a":' * 60 + "1" + "}" * 60 + "}}",
+    '"spec": {"image": "i", "podTemplate": {"spec": ' + '{"a":' * 60 + "1" + "}" * 60 + "}}}",
 }
 
 DUPLICATES = {
