@@ -33,7 +33,7 @@ def form_for(call: Call, accept: Accepted, *, many: bool) -> Representation:
             if include not in INCLUDE:
                 detail = "must be 'Metadata', 'Object', 'None', or empty"
                 error = FieldError("FieldValueInvalid", "includeObject", detail, include)
-                raise errors.bad_request(str(error))
+                raise errors.bad_request(f"Unable to convert to Table as requested: {error}")
             columns = with_standard_columns(call.store.version(call.version).columns)
             return TableForm(whole, columns, include, accept.as_version)
         case "PartialObjectMetadata" if not many:

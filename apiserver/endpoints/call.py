@@ -66,6 +66,11 @@ class Call:
             may_create=may_create,
         )
 
+    def require_name(self) -> None:
+        """Refuse a request about one object that names none. Raises 400."""
+        if not self.request.info.name:
+            raise errors.bad_request("name must be provided")
+
     async def body(self, limit: int = MAX_BODY) -> bytes:
         """The whole body. Raises 413 when it is larger than `limit`."""
         chunks: list[bytes] = []

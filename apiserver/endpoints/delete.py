@@ -44,5 +44,5 @@ async def read_options(call: Call) -> DeleteOptions:
     try:
         value, _ = decode_value(body, media_type)
     except DecodeError as error:
-        raise errors.bad_request(str(error)) from None
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     return delete_options_from_body(value)

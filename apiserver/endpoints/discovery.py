@@ -41,6 +41,9 @@ def etag(body: bytes) -> bytes:
     return b'"%s"' % hashlib.sha512(body).hexdigest().upper().encode()
 
 
+_VERB_ORDER = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
 class Discovery:
     """All discovery documents of a set of resources."""
 
@@ -155,7 +158,7 @@ def _entry(resource: Resource) -> Document:
         "singularName": resource.singular_name,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": sorted(resource.verbs),
+        "verbs": _verbs(resource),
     }
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
@@ -181,6 +184,11 @@ def _subresource_entries(resource: Resource) -> list[Document]:
     return entries
 
 
+def _verbs(resource: Resource) -> list[str]:
+    """In the order in which custom resources list theirs."""
+    return [verb for verb in _VERB_ORDER if verb in resource.verbs]
+
+
 def _subresources(resource: Resource) -> list[tuple[str, str, str, str, Sequence[str]]]:
     """(name, group, version, kind, verbs) of each; without a version it is the resource's own."""
     found: list[tuple[str, str, str, str, Sequence[str]]] = []
@@ -201,7 +209,7 @@ def _aggregated_resource(resource: Resource, version: str) -> Document:
         "responseKind": _kind(resource.group, version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular_name,
-        "verbs": sorted(resource.verbs),
+        "verbs": _verbs(resource),
     }
     if resource.short_names:
         document["shortNames"] = list(resource.short_names)

@@ -128,11 +128,6 @@ class Restrictions:
     plain: bool = True
     streams: bool = False
 
-    @property
-    def listed(self) -> tuple[str, ...]:
-        """The media types that a 406 names."""
-        return (JSON_WATCH,) if self.streams else self.media_types
-
 
 PLAIN = Restrictions()
 OBJECT = Restrictions(transforms=_META_TRANSFORMS)
@@ -144,7 +139,7 @@ def negotiate(accept: str, restrictions: Restrictions = OBJECT) -> Accepted:
     """What an Accept header gets of an endpoint. Raises 406 NotAcceptable with the list of what there is."""
     found = find(accept, restrictions)
     if found is None:
-        raise errors.not_acceptable(restrictions.listed)
+        raise errors.not_acceptable(restrictions.media_types)
     return found
 
 

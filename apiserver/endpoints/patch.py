@@ -9,7 +9,7 @@ from apiserver.endpoints.answer import answer_stored
 from apiserver.endpoints.call import Call
 from apiserver.endpoints.negotiation import accepted, unsupported
 from apiserver.machinery import errors
-from apiserver.machinery.codec import DecodeError, decode_value
+from apiserver.machinery.codec import DecodeError, decode_value, encode
 from apiserver.machinery.options import WriteOptions, patch_options
 from apiserver.machinery.patch import (
     JSONPatch,
@@ -34,6 +34,7 @@ SUPPORTED = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 async def patch(call: Call) -> None:
     """Patch the object as the content type says; 200, or 201 when an apply created it."""
     media_type = patch_type(call)
+    call.require_name()
     accepted(call.request)
     body = await call.body()
     options = patch_options(call.query, apply=media_type == APPLY_PATCH)
@@ -85,7 +86,7 @@ def read_patch(media_type: str, body: bytes, options: WriteOptions) -> JSONPatch
 def _take_in_patched(call: Call, patched: Any, strictness: list[str], options: WriteOptions) -> Object:
     """The patched document as an object of the version. Raises 422 with the document when it is none."""
     if not isinstance(patched, dict) or not isinstance(patched.get("kind"), str) or not patched["kind"]:
-        raise result_invalid(patched, "Object 'Kind' is missing in 'unstructured object has no kind'")
+        raise result_invalid(patched, f"Object 'Kind' is missing in '{encode(patched).decode().strip()}'")
     document = copy_json(patched)
     try:
         unknown = take_in(call.store.resource, call.version, patched)

@@ -80,7 +80,6 @@ async def send_status(send: Send, scope: Scope, error: APIError) -> None:
     ]
     if error.retry_after_seconds and not any(name == b"retry-after" for name, _ in headers):
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
-    headers.append((b"x-content-type-options", b"nosniff"))
     await send_object(send, request, error.code, accept, error.status(), headers)
 
 

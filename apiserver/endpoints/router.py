@@ -75,7 +75,7 @@ def _verb_for(resource: Resource, info: RequestInfo) -> Verb:
 
 def _verbs_of(resource: Resource, info: RequestInfo) -> Mapping[str, Verb]:
     if len(info.parts) > 3:
-        raise errors.no_such_path()
+        raise errors.not_found(resource.group_resource, info.name)
     match info.subresource:
         case "":
             return {name: verb for name, verb in VERBS.items() if name in resource.verbs}

@@ -21,6 +21,7 @@ Object = dict[str, Any]
 async def update(call: Call) -> None:
     """Replace the object by the one in the body; 200."""
     accepted(call.request)
+    call.require_name()
     options = update_options(call.query)
     body = await read_object(call, options)
     info, caller = call.request.info, call.caller()
@@ -34,7 +35,15 @@ async def update(call: Call) -> None:
         return obj
 
     request = Update(
-        call.store, call.version, info.namespace, info.name, info.subresource, mutate, options, caller
+        call.store,
+        call.version,
+        info.namespace,
+        info.name,
+        info.subresource,
+        mutate,
+        options,
+        caller,
+        uid=body["metadata"].get("uid") or "",
     )
     updated = await update_object(request)
     await answer_stored(call, 201 if updated.created else 200, updated.stored)

@@ -1,8 +1,8 @@
 """The closed set of API errors. Every failure of a request is one of these, and leaves as a `metav1.Status`.
 
-Reasons, codes and the shape of Status are those of `k8s.io/apimachinery/pkg/api/errors` and `metav1.StatusReason`.
-Nothing below `endpoints` knows of HTTP: an error carries its code because the API conventions tie it to the reason.
-"""
+Reasons, codes and the shape of Status are those of `k8s.io/apimachinery/pkg/api/errors` and
+`metav1.StatusReason`. Nothing below `endpoints` knows of HTTP: an error carries its code because the API
+conventions tie it to the reason."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def unsupported_media_type(message: str) -> APIError:
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> APIError:
     """422: the object breaks its schema or rules; one cause for each field error."""
     subject = f"{kind}.{group}" if group else kind
-    texts = [str(error) for error in errors]
+    texts = list(dict.fromkeys(str(error) for error in errors))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     message = f'{subject} "{name}" is invalid: {listed}' if texts else f'{subject} "{name}" is invalid'
     causes = [error.cause() for error in errors]
@@ -183,7 +183,8 @@ def too_many_requests(message: str, retry_after_seconds: int) -> APIError:
 
 def internal(message: str) -> APIError:
     """500: a fault of ours. `message` never carries a traceback."""
-    return APIError(500, "InternalError", f"Internal error occurred: {message}", causes=[Cause(message=message)])
+    text = f"Internal error occurred: {message}"
+    return APIError(500, "InternalError", text, causes=[Cause(message=message)])
 
 
 def unavailable(message: str, retry_after_seconds: int = 1) -> APIError:

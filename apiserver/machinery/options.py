@@ -206,12 +206,18 @@ def delete_options(query: Query) -> DeleteOptions:
 
 def delete_options_from_body(body: Any) -> DeleteOptions:
     """Read DeleteOptions from a decoded body. Raises 400 or 422."""
+    if body is None:
+        body = {}
     if not isinstance(body, dict):
-        raise errors.bad_request("decoded object cannot be converted to DeleteOptions")
+        kind = _JSON_NAMES.get(type(body), "value")
+        raise errors.bad_request(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into {_TYPE_META}"
+        )
     kind = body.get("kind", "DeleteOptions")
     if kind != "DeleteOptions":
         version = body.get("apiVersion", "")
-        raise errors.bad_request(f'no kind "{kind}" is registered for version "{version}" in scheme')
+        where = 'in scheme "pkg/runtime/scheme.go:111"'
+        raise errors.bad_request(f'no kind "{kind}" is registered for version "{version}" {where}')
     preconditions = _typed(body, "preconditions", dict) or {}
     dry_run = _typed(body, "dryRun", list) or ()
     return _checked_delete(
@@ -280,6 +286,11 @@ def _optional_integer(query: Query, name: str) -> int | None:
     return number
 
 
+_TYPE_META = (
+    r'Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; '
+    r'Kind string "json:\"kind,omitempty\"" }'
+)
+_GO_NAMES = {int: "int64", str: "string", bool: "bool", dict: "v1.Preconditions", list: "[]string"}
 _JSON_NAMES = {bool: "bool", str: "string", list: "array", dict: "object", int: "number", float: "number"}
 
 
@@ -289,6 +300,6 @@ def _typed(body: dict[str, Any], name: str, kind: type) -> Any:
         return None
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         actual = _JSON_NAMES.get(type(value), "value")
-        where = f"Go struct field DeleteOptions.{name} of type {kind.__name__}"
+        where = f"Go struct field DeleteOptions.{name} of type {_GO_NAMES[kind]}"
         raise errors.bad_request(f"json: cannot unmarshal {actual} into {where}")
     return value

@@ -10,13 +10,15 @@ Object = dict[str, Any]
 
 
 class Strategy:
-    """Rules of a resource beyond its schema. Objects are of the storage version; `prepare_*` change them in place.
+    """Rules of a resource beyond its schema. Objects are of the storage version; `prepare_*` change them in
+    place.
 
     Field errors point at paths of the storage version.
     """
 
     allow_unconditional_update = False
-    """Whether PUT without a resourceVersion may overwrite whatever is stored. Custom resources say no, and so do we."""
+    """Whether PUT without a resourceVersion may overwrite whatever is stored. Custom resources say no, and
+    so do we."""
 
     def prepare_for_create(self, obj: Object) -> None:
         """Set what the server decides before validation."""

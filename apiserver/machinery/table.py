@@ -68,7 +68,7 @@ def row_cells(columns: Sequence[Column], obj: dict[str, Any], now: datetime) -> 
 def _cell(column: Column, obj: dict[str, Any], now: datetime) -> Any:
     value = column.cell(obj)
     if column.type == "date":
-        return age(value, now) if value else "<unknown>"
+        return age(value, now) if value else None
     return value
 
 

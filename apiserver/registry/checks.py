@@ -9,6 +9,7 @@ from typing import Any
 
 from apiserver.machinery import errors, objectmeta
 from apiserver.machinery.field import FieldError, Path, invalid
+from apiserver.machinery.gvk import GroupVersion
 from apiserver.machinery.resource import Resource
 from apiserver.registry.hooks import Caller
 
@@ -28,26 +29,28 @@ def check_create(resource: Resource, version: str, obj: Object, stored: Object) 
         ]
         if not found:
             found = [*_storage_errors(resource, version, stored), *resource.strategy.validate(stored)]
-    reject(resource, obj, found)
+    reject(obj, found)
 
 
 def check_update(
     resource: Resource, version: str, obj: Object, old: Object, stored: Object, stored_old: Object
 ) -> None:
     """Judge a changed object against the one before. Raises 422."""
-    found = [
-        *objectmeta.validate_create(obj["metadata"], namespaced=resource.namespaced),
-        *objectmeta.validate_update(obj["metadata"], old["metadata"]),
-    ]
-    found.extend(_type_errors(resource, version, obj))
-    found.extend(resource.by_version[version].schema.validate(obj, old))
-    found.extend(_scale_errors(resource, stored))
+    found = _metadata_errors(resource, obj, old)
+    found.extend(
+        _type_errors(resource, version, obj)
+        or [
+            *objectmeta.validate_update(obj["metadata"], old["metadata"]),
+            *resource.by_version[version].schema.validate(obj, old),
+            *_scale_errors(resource, stored),
+        ]
+    )
     if not found:
         found = [
             *_storage_errors(resource, version, stored, stored_old),
             *resource.strategy.validate_update(stored, stored_old),
         ]
-    reject(resource, obj, found)
+    reject(obj, found)
 
 
 def check_status_update(
@@ -55,8 +58,9 @@ def check_status_update(
 ) -> None:
     """Judge a changed status. Raises 422."""
     found = [
+        *_metadata_errors(resource, obj, old),
         *objectmeta.validate_update(obj["metadata"], old["metadata"]),
-        *resource.by_version[version].schema.validate(obj, old),
+        *resource.by_version[version].schema.validate_status(obj, old),
         *_scale_errors(resource, stored),
     ]
     if not found:
@@ -64,14 +68,25 @@ def check_status_update(
             *_storage_errors(resource, version, stored, stored_old),
             *resource.strategy.validate_status_update(stored, stored_old),
         ]
-    reject(resource, obj, found)
+    reject(obj, found)
 
 
-def reject(resource: Resource, obj: Object, found: Sequence[FieldError]) -> None:
+def _metadata_errors(resource: Resource, obj: Object, old: Object) -> list[FieldError]:
+    """What upstream checks of every update, before the strategy of custom resources checks a part of it
+    again: such errors are reported twice, and clients count causes."""
+    return [
+        *objectmeta.validate_create(obj["metadata"], namespaced=resource.namespaced),
+        *objectmeta.validate_update(obj["metadata"], old["metadata"]),
+    ]
+
+
+def reject(obj: Object, found: Sequence[FieldError]) -> None:
     """Raise 422 with everything that was found, if anything."""
     if found:
         name = obj["metadata"].get("name") or ""
-        raise errors.invalid(resource.kind, resource.group, name, found)
+        kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
+        group = GroupVersion.parse(api_version).group
+        raise errors.invalid(kind, group, name, found)
 
 
 def warn_of_finalizers(obj: Object, old: Object | None, caller: Caller) -> None:
@@ -107,7 +122,7 @@ def _scale_errors(resource: Resource, obj: Object) -> list[FieldError]:
     found: list[FieldError] = []
     for path in (resource.scale.spec_replicas, resource.scale.status_replicas):
         value = value_at(obj, path)
-        if value is None or not isinstance(value, int):
+        if not isinstance(value, int):
             continue
         if value < 0:
             found.append(invalid(Path(path), value, "should be a non-negative integer"))

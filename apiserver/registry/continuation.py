@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import orjson
 
 from apiserver.machinery import errors
+from apiserver.machinery.codec.json_body import DecodeError, load_json
 
 _VERSION = "meta.k8s.io/v1"
 INCONSISTENT = -1
@@ -36,22 +37,23 @@ def encode(continuation: Continuation) -> str:
 def decode(token: str) -> Continuation:
     """Read a token. Raises 400 for one that is not ours or points out of the list."""
     try:
-        document = orjson.loads(
-            base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        )
-        version, revision, start = document["v"], document.get("rv", 0), document.get("start", "")
-    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError):
-        raise _invalid("illegal base64 data or JSON") from None
+        text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        document, _ = load_json(text)
+    except (binascii.Error, DecodeError) as error:
+        raise _invalid(str(error)) from None
+    if not isinstance(document, dict):
+        raise _invalid("it holds no object")
+    version, revision, start = document.get("v", ""), document.get("rv", 0), document.get("start", "")
     if version != _VERSION:
-        raise _invalid(f'server does not recognize this encoded version "{version}"')
+        raise _invalid(f"server does not recognize this encoded version {version}")
     if not isinstance(revision, int) or isinstance(revision, bool) or revision == 0:
-        raise _invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        raise _invalid(f"incorrect encoded start resourceVersion (version {_VERSION})")
     if not isinstance(start, str) or not start:
-        raise _invalid("encoded start key empty (version meta.k8s.io/v1)")
+        raise _invalid(f"encoded start key empty (version {_VERSION})")
     if ".." in start.split("/"):
         raise _invalid(f"invalid encoded start key {start}")
     return Continuation(revision, start)
 
 
 def _invalid(why: str) -> errors.APIError:
-    return errors.bad_request(f"continue key is not valid: {why}")
+    return errors.bad_request(f"invalid continue token: continue key is not valid: {why}")

@@ -49,6 +49,6 @@ def too_old(asked: int, oldest: int) -> APIError:
 def too_large_resource_version(asked: int, current: int) -> APIError:
     """504: the revision has not been reached."""
     return errors.timeout(
-        f"Too large resource version: {asked}, current: {current}",
+        f"Timeout: Too large resource version: {asked}, current: {current}",
         causes=[Cause(reason=TOO_LARGE_RESOURCE_VERSION, message="Too large resource version")],
     )

@@ -186,7 +186,7 @@ def join_list(kind: Object, metadata: Object | None, field: bytes, items: Iterab
 
 
 def _bookmark_metadata(revision: int, annotations: dict[str, str]) -> Object:
-    metadata: Object = {"resourceVersion": str(revision), "creationTimestamp": None}
+    metadata: Object = {"resourceVersion": str(revision)}
     if annotations:
         metadata["annotations"] = annotations
     return metadata

@@ -16,7 +16,7 @@ from apiserver.machinery.resource import Resource, Version
 from apiserver.registry.faults import storage_faults
 from apiserver.registry.hooks import Admission
 from apiserver.registry.keys import KeySpace
-from apiserver.registry.view import View, view_of
+from apiserver.registry.view import View
 from storage.cache import Entry, WatchCache
 from storage.interface import Compare, Delete, KeyValue, Op, Put, Store, Txn
 
@@ -113,8 +113,8 @@ class ResourceStore:
 
     def view(self, stored: Stored) -> View:
         """The view of an object that is not in the cache (yet)."""
-        item = KeyValue(b"", stored.raw, 0, stored.revision)
-        return view_of(self.resource, item)
+        metadata = stored.obj["metadata"]
+        return View(metadata.get("namespace", ""), metadata["name"], {}, {}, stored.encoded)
 
     def restamp(self, view: View, revision: int) -> View:
         """The same object under another revision: how a deletion shows the last state."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver.machinery.codec import encode
+import orjson
+
 from apiserver.machinery.errors import APIError, invalid
 from apiserver.machinery.field import Path
 from apiserver.machinery.field import invalid as invalid_field
@@ -25,4 +26,9 @@ __all__ = [
 def result_invalid(patched: Any, why: str) -> APIError:
     """422 for a patch whose result is no object of its kind: kind missing, metadata of wrong types, or, with
     `fieldValidation=Strict`, strict errors (`why` is then `strict decoding error: …, …`)."""
-    return invalid("", "", "", [invalid_field(Path("patch"), encode(patched).decode(), why)])
+    return invalid(
+        "",
+        "",
+        "",
+        [invalid_field(Path("patch"), orjson.dumps(patched, option=orjson.OPT_SORT_KEYS).decode(), why)],
+    )

@@ -35,7 +35,7 @@ async def delete(
         _check_preconditions(store, name, live, options)
         await _admit(store, version, namespace, name, live, options, caller)
         marked = _mark(store, live, options, caller)
-        if marked is not None and marked.revision == live.revision:
+        if marked is live:
             return Deleted(live, gone=False)
         if options.dry_run:
             return Deleted(marked or live, gone=marked is None)
@@ -67,7 +67,7 @@ def _mark(store: ResourceStore, live: Stored, options: DeleteOptions, caller: Ca
     if obj == live.obj:
         return live
     raw = store.encode(obj)
-    return Stored(obj, 0, store.written(raw, live.revision).encoded, raw)
+    return store.written(raw, live.revision)
 
 
 def _check_preconditions(store: ResourceStore, name: str, live: Stored, options: DeleteOptions) -> None:

@@ -41,9 +41,10 @@ class Listing:
     @property
     def metadata(self) -> dict[str, object]:
         """The ListMeta."""
-        metadata: dict[str, object] = {"resourceVersion": str(self.revision)}
-        if self.continue_token:
-            metadata["continue"] = self.continue_token
+        metadata: dict[str, object] = {
+            "resourceVersion": str(self.revision),
+            "continue": self.continue_token,
+        }
         if self.remaining:
             metadata["remainingItemCount"] = self.remaining
         return metadata

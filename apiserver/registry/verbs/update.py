@@ -42,6 +42,8 @@ class Update:
     may_create: bool = False
     unconditional: bool = False
     """Take a missing resourceVersion as the live one: patches start from the live object."""
+    uid: str = ""
+    """The only uid that the live object may have; empty: any."""
 
     @property
     def key(self) -> bytes:
@@ -137,11 +139,11 @@ async def prepare(request: Update, live: Stored) -> Wanted | None:
     """The object to write, or None when nothing changes."""
     store, version = request.store, request.version
     resource = store.resource
+    _match_uid(request, live)
     old = resource.convert(live.fresh(), resource.storage_version, version)
     obj = request.mutate(resource.convert(live.fresh(), resource.storage_version, version))
     _match_url(request, obj)
     _match_revision(request, obj, live)
-    _match_uid(request, obj, old)
     meta = obj["metadata"]
     attributes = Attributes(
         "UPDATE",
@@ -227,11 +229,19 @@ def _match_revision(request: Update, obj: Object, live: Stored) -> None:
         raise errors.conflict(resource.group_resource, request.name, errors.STALE)
 
 
-def _match_uid(request: Update, obj: Object, old: Object) -> None:
-    given, actual = obj["metadata"].get("uid"), old["metadata"]["uid"]
+def _match_uid(request: Update, live: Stored) -> None:
+    """A replacement that names a uid is meant for that object alone. The text is that of a custom
+    resource."""
+    given, actual = request.uid, live.obj["metadata"]["uid"]
     if given and given != actual:
-        why = f"Precondition failed: UID in precondition: {given}, UID in object meta: {actual}"
-        raise errors.conflict(request.store.resource.group_resource, request.name, why)
+        resource = request.store.resource
+        parts = ("/registry", resource.group, resource.plural, request.namespace, request.name)
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {'/'.join(part for part in parts if part)}, "
+            "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+            f"UID in precondition: {given}, UID in object meta: {actual}"
+        )
+        raise errors.conflict(resource.group_resource, request.name, why)
 
 
 async def _commit(request: Update, live: Stored, wanted: Wanted) -> Updated | _Lost:

@@ -15,7 +15,7 @@ import orjson
 
 from apiserver.machinery import errors
 from apiserver.machinery.options import ListOptions
-from apiserver.registry.faults import storage_faults, too_old
+from apiserver.registry.faults import too_old
 from apiserver.registry.representation import Representation
 from apiserver.registry.selection import Selection
 from apiserver.registry.store import ResourceStore
@@ -47,12 +47,15 @@ class Watch:
     options: ListOptions
     start: int
     views: tuple[View, ...]
-    subscription: Subscription[View]
+    subscription: Subscription[View] | Expired
     deadline: float
     clock: Clock
 
     async def frames(self) -> AsyncIterator[bytes]:
         """Batches of frames, each a JSON document and a newline, until the deadline."""
+        if isinstance(self.subscription, Expired):
+            yield error_frame(too_old(self.start, self.subscription.compact_revision))
+            return
         first = True
         for begin in range(0, len(self.views), BATCH):
             chunk = self.views[begin : begin + BATCH]
@@ -63,18 +66,18 @@ class Watch:
             first = False
         if self.options.send_initial_events and self.options.allow_watch_bookmarks:
             yield self._bookmark(self.start, {INITIAL_EVENTS_END: "true"})
-        async for frame in self._changes(first):
+        async for frame in self._changes(self.subscription, first):
             yield frame
 
-    async def _changes(self, first: bool) -> AsyncIterator[bytes]:
+    async def _changes(self, subscription: Subscription[View], first: bool) -> AsyncIterator[bytes]:
         bookmark_at = self._next_bookmark(last=False)
         final_sent = False
         while (now := self.clock()) < self.deadline:
             until = min(self.deadline, bookmark_at) if self.options.allow_watch_bookmarks else self.deadline
             try:
-                revision, changes = await self.subscription.next(max(until - now, 0.001))
+                revision, changes = await subscription.next(max(until - now, 0.001))
             except Expired as expired:
-                yield error_frame(too_old(self.subscription.revision, expired.compact_revision))
+                yield error_frame(too_old(subscription.revision, expired.compact_revision))
                 return
             frames = []
             for change in changes:
@@ -132,19 +135,22 @@ async def watch(
     version = options.resource_version
     asked = parse_version(version) if version else 0
     initial = options.send_initial_events is True
-    start = await wait_for_version(store, version)
+    start = asked if asked and not initial else await wait_for_version(store, version)
+    seconds = options.timeout_seconds or random.uniform(MIN_TIMEOUT, 2 * MIN_TIMEOUT)  # noqa: S311
+    deadline = clock() + seconds
     if asked and not initial:
-        start = asked
-    with storage_faults(start):
+        await store.cache.wait_ready()
+    try:
         subscription = store.cache.watch(prefix, start)
+    except Expired as expired:
+        # The client learns of it as of everything else that happens in a stream: by an event.
+        return Watch(store, selection, form, options, start, (), expired, deadline, clock)
     views: tuple[View, ...] = ()
     if initial:
         matches = selection.matches
         views = tuple(
             entry.view for entry in store.cache.entries(prefix) if selection.everything or matches(entry.view)
         )
-    seconds = options.timeout_seconds or random.uniform(MIN_TIMEOUT, 2 * MIN_TIMEOUT)  # noqa: S311
-    deadline = clock() + seconds
     return Watch(store, selection, form, options, start, views, subscription, deadline, clock)
 
 
