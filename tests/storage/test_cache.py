@@ -90,7 +90,7 @@ class ShimWatch:
         step = None
         try:
             while True:
-                step = asyncio.ensure_future(anext(batches))  # type: ignore[arg-type]
+                step = asyncio.ensure_future(anext(batches))
                 await asyncio.wait({step, cut}, return_when=asyncio.FIRST_COMPLETED)
                 if cut.done():
                     raise Unavailable("cut")
@@ -327,7 +327,7 @@ async def test_idle_watches_are_woken_only_by_their_own_keys(shim: Shim) -> None
         scopes = [NODES, JOBS + b"other/", JOBS + b"ml/b", JOBS + b"ml/", JOBS, JOBS + b"ml/a"]
         watches = [cache.watch(scope, cache.revision) for scope in scopes]
         for watch in watches:
-            watch.__class__ = Counting  # type: ignore[assignment]
+            watch.__class__ = Counting
         tasks = [asyncio.create_task(watch.next(10)) for watch in watches]
         await until(lambda: looks == len(tasks))
         await put(shim, JOBS + b"ml/a")

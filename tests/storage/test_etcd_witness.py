@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -33,8 +34,8 @@ print(json.dumps(found))
 
 
 async def test_the_ordinary_client_finds_what_we_stored_and_we_what_it_stored(
-    etcd_newest, prefix: bytes
-) -> None:  # type: ignore[no-untyped-def]
+    etcd_newest: Any, prefix: bytes
+) -> None:
     store = await EtcdStore.open(EtcdOptions(endpoints=(etcd_newest.endpoint,)))
     a, b, c = (prefix + name for name in (b"a", b"b", b"c"))
     first = (await store.txn([], [Put(a, b"1"), Put(b, b"1"), Put(c, b"1")])).revision
