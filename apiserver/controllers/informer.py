@@ -28,6 +28,7 @@ Handler = Callable[[Object | None, Object | None], None]
 FIRST_BACKOFF = 0.2
 MAX_BACKOFF = 30.0
 MAX_BURIED = 4096
+OPEN_SECONDS = 15.0
 
 log = structlog.get_logger(__name__)
 
@@ -68,6 +69,7 @@ class Informer:
         self._transform = transform or _drop_managed_fields
         self._uniform = uniform
         self._handlers: list[Handler] = []
+        self._watching_since = 0.0
         self._buried: OrderedDict[str, None] = OrderedDict()
         self._revision = ""
         self._backoff = FIRST_BACKOFF
@@ -80,6 +82,19 @@ class Informer:
     def synced(self) -> bool:
         """Whether a complete picture has been had."""
         return self.complete.is_set()
+
+    @property
+    def fault(self) -> str:
+        """What keeps the picture from being complete and fresh; "" if nothing does."""
+        if not self.synced:
+            return str(self.error or self.state.value)
+        if self.error is None:
+            return ""
+        # A watch that has opened says nothing until something happens; one that cannot open fails by then.
+        steady = (
+            self.state is State.WATCHING and self._clock.monotonic() - self._watching_since > OPEN_SECONDS
+        )
+        return "" if steady else str(self.error)
 
     @property
     def resource_version(self) -> str:
@@ -157,7 +172,7 @@ class Informer:
     async def _watch(self) -> None:
         """Follow until the stream ends cleanly."""
         self.state = State.WATCHING
-        started = self._clock.monotonic()
+        started = self._watching_since = self._clock.monotonic()
         stream: Any = self._source.watch(self._revision)
         async with contextlib.aclosing(stream):
             async for event in stream:

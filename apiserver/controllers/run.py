@@ -88,7 +88,7 @@ class Controllers:
                     "state": informer.state.value,
                     "objects": len(informer.store),
                     "secondsSinceNews": round(now - informer.last_seen, 1),
-                    "error": str(informer.error) if informer.error else "",
+                    "error": informer.fault,
                 }
                 for name, informer in (shared.informers.items() if shared else ())
             },
@@ -126,12 +126,9 @@ class Controllers:
 
     def _informers(self) -> str:
         informers: Mapping[str, Informer] = self._shared.informers if self._shared else {}
-        behind = [
-            f"{name}: {informer.error or informer.state.value}"
-            for name, informer in informers.items()
-            if not informer.synced or informer.error is not None
-        ]
-        return "; ".join(behind)
+        return "; ".join(
+            f"{name}: {informer.fault}" for name, informer in informers.items() if informer.fault
+        )
 
     def _depth(self) -> str:
         deep = [

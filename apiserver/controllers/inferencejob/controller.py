@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apiserver.controllers.clients import is_forbidden
+from apiserver.controllers.clients import is_forbidden, is_not_found
 from apiserver.controllers.conditions import find
 from apiserver.controllers.inferencejob import names
 from apiserver.controllers.inferencejob.bind import bind_pods
@@ -61,6 +61,9 @@ class InferenceJobController:
             await self._give_up(turn, error)
             raise
         except APIError as error:
+            if is_not_found(error) and error.kind == names.JOBS and error.name == turn.view.name:
+                # Deleted in the middle of the turn; its end has come, or comes, as an event.
+                return DONE
             if is_forbidden(error):
                 await self._refused(turn, error)
             raise

@@ -115,9 +115,8 @@ class Scheduler:
         if not self._pending:
             return 0
         excluded = self._backoff.nodes()
-        decisions = self.planner.plan(
-            self._pending.values(), self._clock.monotonic(), excluded=excluded, limit=ROUND_LIMIT
-        )
+        queue = [job for job in self._pending.values() if not self._still_booked(job.key)]
+        decisions = self.planner.plan(queue, self._clock.monotonic(), excluded=excluded, limit=ROUND_LIMIT)
         placed = [decision for decision in decisions if decision.assignment is not None]
         self.placing.update(decision.job.key for decision in placed)
         try:
@@ -149,6 +148,15 @@ class Scheduler:
         elif self._pending.get(view.key) != pending:
             self._pending[view.key] = pending
             self._wake.set()
+
+    def _still_booked(self, key: str) -> bool:
+        """Whether the ledger still has a replica that the status misses: somebody edited the status. Its
+        reconciliation gives that back first; to place it again now would book it twice."""
+        job = self._jobs.store.get(key)
+        if job is None:
+            return True
+        held = self._cluster.ledger.of_job(job["metadata"]["uid"])
+        return bool(held) and not held.keys().isdisjoint(JobView(job).missing)
 
     def _forget(self, key: str) -> None:
         for known in (self._pending, self._running, self.reports, self.evictions):

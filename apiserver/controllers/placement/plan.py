@@ -145,7 +145,7 @@ def soonest(fleet: Fleet, job: Pending, excluded: AbstractSet[str]) -> frozenset
         node = fleet.nodes[name]
         room = _empty(node, job.demand) // gpus
         if room and name not in excluded and node.selected(job.demand):
-            ranked.append((-(node.free[job.demand.resource] // gpus), -room, name))
+            ranked.append((-node.free[job.demand.resource], -room, name))
     ranked.sort()
     chosen: list[str] = []
     left = job.replicas
