@@ -1,7 +1,7 @@
 """Take fields out of an object.
 
 Semantics: `typed.RemoveItems` of sigs.k8s.io/structured-merge-diff, but for one thing: a map or list that
-stays and loses all its content is empty then; upstream leaves null, which validation refuses. """
+stays and loses all its content is empty then; upstream leaves null, which validation refuses."""
 
 from __future__ import annotations
 

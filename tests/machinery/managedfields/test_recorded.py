@@ -59,7 +59,7 @@ def comparable(answer: dict[str, Any]) -> dict[str, Any]:
 
 def leaves_null(answer: dict[str, Any]) -> bool:
     """Whether upstream has put null where a map has lost its last entry, and then refused it."""
-    return answer["code"] == 422 and answer.get("message", "").endswith('must be of type object: "null"')
+    return answer["code"] == 422 and 'must be of type object: "null"' in answer["message"]
 
 
 @pytest.mark.parametrize("title", SEQUENCES)
