@@ -114,7 +114,7 @@ def _below(entry: FieldSet) -> FieldSet:
 
 def ordered(fields: FieldSet) -> FieldSet:
     """The same set with its keys in the order in which custom resources show them."""
-    return {key: ordered(fields[key]) for key in sorted(fields)}
+    return {key: ordered(child) if (child := fields[key]) else child for key in sorted(fields)}
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:

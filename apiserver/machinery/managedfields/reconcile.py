@@ -12,7 +12,7 @@ from apiserver.machinery.managedfields.shape import Shape
 
 def reconcile(fields: FieldSet, shape: Shape | None) -> FieldSet:
     """The set that fits; the very same one when nothing has changed."""
-    if shape is None or not fields:
+    if shape is None or not shape.folds or not fields:
         return fields
     out: FieldSet = {}
     changed = False
@@ -20,7 +20,7 @@ def reconcile(fields: FieldSet, shape: Shape | None) -> FieldSet:
         fitting = entry
         if entry and element != DOT:
             child = shape.child(element[2:]) if element.startswith("f:") else shape.item
-            is_whole = child is not None and child.kind == "leaf" and child.node.kind != "scalar"
+            is_whole = child is not None and child.folds and child.kind == "leaf"
             fitting = {} if is_whole else reconcile(entry, child)
         changed = changed or fitting is not entry
         out[element] = fitting

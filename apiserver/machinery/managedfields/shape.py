@@ -25,10 +25,11 @@ class Shape:
     `leaf` has one owner as a whole (scalars, atomic lists and maps); `map` has `fields` and, for other keys,
     `extra` (None: there are none); `list` is associative: by `keys`, or by value without keys; `any` is a
     value of which nothing is declared: maps merge by key, lists do not. `loose` says that below are values of
-    which the type is not known, so Python's equality (True == 1) is not enough to compare them.
+    which the type is not known, so Python's equality (True == 1) is not enough to compare them. `folds` says
+    that here or below is an atomic map or list, which older schemas may have merged field by field.
     """
 
-    __slots__ = ("defaults", "extra", "fields", "item", "keys", "kind", "loose", "node")
+    __slots__ = ("defaults", "extra", "fields", "folds", "item", "keys", "kind", "loose", "node")
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -39,6 +40,7 @@ class Shape:
         self.defaults: dict[str, Any] = {}
         self.kind: Kind = _kind(node)
         self.loose = self.kind == "any" or node.type == "int-or-string"
+        self.folds = self.kind == "leaf" and node.kind != "scalar"
 
     def child(self, name: str) -> Shape | None:
         """The shape of a field or map entry, None when the type has no such field."""
@@ -90,6 +92,7 @@ def compile_shape(node: Node) -> Shape:
         shape.defaults = _key_defaults(node.items.fields, shape.keys)
     parts = [*shape.fields.values(), *filter(None, (shape.extra, shape.item))]
     shape.loose = shape.loose or any(part.loose for part in parts)
+    shape.folds = shape.folds or any(part.folds for part in parts)
     return shape
 
 
