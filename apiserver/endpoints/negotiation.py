@@ -138,6 +138,8 @@ DISCOVERY = Restrictions(transforms=(DISCOVERY_KIND,), plain=False)
 def negotiate(accept: str, restrictions: Restrictions = OBJECT) -> Accepted:
     """What an Accept header gets of an endpoint. Raises 406 NotAcceptable with the list of what there is."""
     found = find(accept, restrictions)
+    if found is None and restrictions.streams and find(accept, replace(restrictions, streams=False)):
+        raise errors.not_acceptable((JSON_WATCH,))
     if found is None:
         raise errors.not_acceptable(restrictions.media_types)
     return found

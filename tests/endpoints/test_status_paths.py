@@ -163,7 +163,7 @@ async def test_resources_are_discovered_the_old_way():
         "singularName": "inferencejob",
         "namespaced": True,
         "kind": "InferenceJob",
-        "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+        "verbs": ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
         "shortNames": ["ij"],
         "categories": jobs["categories"],
         "storageVersionHash": storage_version_hash("ai.example.com", "v1", "InferenceJob"),

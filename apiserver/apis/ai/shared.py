@@ -10,12 +10,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from apiserver.machinery.model import APIModel, Int32, Int64, ListMap, Quantity, StructAtomic, Time
+from apiserver.machinery.model import APIModel, ListMap, Quantity, StructAtomic, Time
 
 LABEL_VALUE_PATTERN = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
 
 Phase = Literal["Pending", "Reconciling", "Ready", "Degraded", "Terminating", "Succeeded", "Failed"]
 RestartPolicy = Literal["OnFailure", "Never", "Always"]
+
+MAX_GPUS = 1024
+"""GPUs of one replica: more than any node offers, and few enough that sums stay small."""
+MAX_COUNT = 2**31 - 1
+"""The largest 32-bit integer: what other kinds of Kubernetes take for counts and seconds."""
 
 
 class ConfigMapKeySelector(APIModel):
@@ -107,7 +112,7 @@ class Toleration(APIModel):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
         default=None, description="Effect of the taint that is tolerated; not set means every effect."
     )
-    toleration_seconds: Int64 | None = Field(
+    toleration_seconds: int | None = Field(
         default=None,
         description="For effect NoExecute: how many seconds the taint is tolerated; not set means for ever.",
     )
@@ -139,7 +144,7 @@ class Condition(APIModel):
     status: Literal["True", "False", "Unknown"] = Field(
         description="Whether it is so: True, False or Unknown."
     )
-    observed_generation: Int64 | None = Field(
+    observed_generation: int | None = Field(
         default=None, ge=0, description="Generation of the object from which this condition was derived."
     )
     last_transition_time: Time = Field(description="When the status last went from one value to another.")
@@ -155,9 +160,9 @@ class Condition(APIModel):
 class Placement(APIModel):
     """Where one replica is, and what it holds there."""
 
-    replica: Int32 = Field(ge=0, description="Index of the replica, from 0.")
+    replica: int = Field(ge=0, description="Index of the replica, from 0.")
     node: str = Field(min_length=1, max_length=253, description="Node on which the GPUs are held.")
-    gpus: Int32 = Field(ge=0, description="Number of GPUs that the replica holds on the node.")
+    gpus: int = Field(ge=0, description="Number of GPUs that the replica holds on the node.")
     pod: str | None = Field(
         default=None, max_length=253, description="Name of the pod that runs the replica."
     )
@@ -171,7 +176,7 @@ class Placement(APIModel):
 class InferenceJobStatus(APIModel):
     """Where an inference job stands. Only the controller writes it."""
 
-    observed_generation: Int64 | None = Field(
+    observed_generation: int | None = Field(
         default=None, ge=0, description="Generation of the spec that this status is about."
     )
     phase: Phase | None = Field(
@@ -188,13 +193,13 @@ class InferenceJobStatus(APIModel):
         default=None,
         description="Where each replica is. While there is an entry, the GPUs it names are held.",
     )
-    ready_replicas: Int32 | None = Field(default=None, ge=0, description="Number of replicas that are ready.")
-    attempts: Int32 | None = Field(
+    ready_replicas: int | None = Field(default=None, ge=0, description="Number of replicas that are ready.")
+    attempts: int | None = Field(
         default=None,
         ge=0,
         description="Number of times the job was started, the first one included. Lost nodes do not count.",
     )
-    queue_position: Int32 | None = Field(
+    queue_position: int | None = Field(
         default=None, ge=0, description="While Pending: the number of jobs that go first."
     )
     start_time: Time | None = Field(default=None, description="When the job was first placed.")

@@ -11,6 +11,8 @@ from pydantic import Field
 
 from apiserver.apis.ai.shared import (
     LABEL_VALUE_PATTERN,
+    MAX_COUNT,
+    MAX_GPUS,
     EnvVar,
     InferenceJobStatus,
     RestartPolicy,
@@ -19,8 +21,6 @@ from apiserver.apis.ai.shared import (
 )
 from apiserver.machinery.model import (
     APIModel,
-    Int32,
-    Int64,
     ListAtomic,
     ListMap,
     ListSet,
@@ -69,8 +69,11 @@ class InferenceJobSpec(APIModel):
     env: Annotated[list[EnvVar], ListMap("name")] | None = Field(
         default=None, description="Environment variables of the container."
     )
-    gpu_count: Int32 = Field(
-        default=1, ge=1, description="Number of GPUs of each replica, a whole number of at least 1."
+    gpu_count: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_GPUS,
+        description="Number of GPUs of each replica, a whole number of at least 1.",
     )
     gpu_resource: str = Field(
         default=DEFAULT_GPU_RESOURCE,
@@ -87,7 +90,7 @@ class InferenceJobSpec(APIModel):
         default=None,
         description="What each replica requests beside its GPUs, such as cpu, memory or ephemeral-storage.",
     )
-    replicas: Int32 = Field(
+    replicas: int = Field(
         default=DEFAULT_REPLICAS,
         ge=1,
         le=MAX_REPLICAS,
@@ -99,7 +102,7 @@ class InferenceJobSpec(APIModel):
     tolerations: Annotated[list[Toleration], ListAtomic] | None = Field(
         default=None, description="Taints of nodes that the replicas tolerate."
     )
-    priority: Int32 = Field(
+    priority: int = Field(
         default=0,
         ge=-1_000_000_000,
         le=1_000_000_000,
@@ -112,19 +115,22 @@ class InferenceJobSpec(APIModel):
             "every replica has succeeded; Always makes a server that runs until it is deleted or suspended."
         ),
     )
-    backoff_limit: Int32 = Field(
+    backoff_limit: int = Field(
         default=3,
         ge=0,
+        le=MAX_COUNT,
         description="Failed attempts after which the job is Failed. Replicas lost to a node do not count.",
     )
-    active_deadline_seconds: Int64 | None = Field(
+    active_deadline_seconds: int | None = Field(
         default=None,
         ge=1,
+        le=MAX_COUNT,
         description="Seconds after the start at which a job that still runs is Failed; not set means never.",
     )
-    ttl_seconds_after_finished: Int32 | None = Field(
+    ttl_seconds_after_finished: int | None = Field(
         default=None,
         ge=0,
+        le=MAX_COUNT,
         description="Seconds after which a finished job is deleted; not set means that it stays.",
     )
     suspend: bool = Field(
@@ -158,8 +164,8 @@ class GPUAllocation(APIModel):
 
     job: str = Field(min_length=1, description="The job, as namespace/name.")
     uid: str = Field(min_length=1, description="UID of the job.")
-    replica: Int32 = Field(ge=0, description="Index of the replica.")
-    count: Int32 = Field(ge=1, description="Number of GPUs held.")
+    replica: int = Field(ge=0, description="Index of the replica.")
+    count: int = Field(ge=1, description="Number of GPUs held.")
 
 
 class GPUNodeStatus(APIModel):
@@ -174,17 +180,17 @@ class GPUNodeStatus(APIModel):
     product: str | None = Field(
         default=None, description="Product of the GPUs, as the node's label gives it."
     )
-    capacity: Int32 | None = Field(default=None, ge=0, description="Number of GPUs in the node.")
-    allocatable: Int32 | None = Field(
+    capacity: int | None = Field(default=None, ge=0, description="Number of GPUs in the node.")
+    allocatable: int | None = Field(
         default=None, ge=0, description="Number of GPUs that are healthy and offered to pods."
     )
-    foreign: Int32 | None = Field(
+    foreign: int | None = Field(
         default=None, ge=0, description="Number of GPUs held by pods that this server did not place."
     )
     allocations: Annotated[list[GPUAllocation], ListMap("uid", "replica")] | None = Field(
         default=None, description="What the jobs hold, one entry for each replica."
     )
-    free: Int32 | None = Field(
+    free: int | None = Field(
         default=None, ge=0, description="Number of GPUs that are neither held by a job nor by a foreign pod."
     )
 

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from apiserver.apis.ai.shared import EnvVar, InferenceJobStatus, RestartPolicy, ScratchVolume, Toleration
+from apiserver.apis.ai.shared import (
+    MAX_COUNT,
+    MAX_GPUS,
+    EnvVar,
+    InferenceJobStatus,
+    RestartPolicy,
+    ScratchVolume,
+    Toleration,
+)
 from apiserver.apis.ai.v1 import (
     DEFAULT_GPU_RESOURCE,
     EXTENDED_RESOURCE_PATTERN,
@@ -17,7 +25,7 @@ from apiserver.apis.ai.v1 import (
     MODEL_PATTERN,
     GPUProduct,
 )
-from apiserver.machinery.model import APIModel, Int32, Int64, ListAtomic, ListMap, MapAtomic, Quantity
+from apiserver.machinery.model import APIModel, ListAtomic, ListMap, MapAtomic, Quantity
 
 
 class InferenceJobSpec(APIModel):
@@ -44,7 +52,7 @@ class InferenceJobSpec(APIModel):
     env: Annotated[list[EnvVar], ListMap("name")] | None = Field(
         default=None, description="Environment variables of the container."
     )
-    gpus: Int32 = Field(default=1, ge=1, description="Number of GPUs. In v1 this is gpuCount.")
+    gpus: int = Field(default=1, ge=1, le=MAX_GPUS, description="Number of GPUs. In v1 this is gpuCount.")
     gpu_type: GPUProduct | None = Field(
         default=None,
         description="Product of the GPUs; not set means any. In v1 this is the first of gpuProducts.",
@@ -65,22 +73,26 @@ class InferenceJobSpec(APIModel):
     tolerations: Annotated[list[Toleration], ListAtomic] | None = Field(
         default=None, description="Taints of nodes that the job tolerates."
     )
-    priority: Int32 = Field(
+    priority: int = Field(
         default=0, ge=-1_000_000_000, le=1_000_000_000, description="Higher goes first and may preempt lower."
     )
     restart_policy: RestartPolicy = Field(
         default="OnFailure",
         description="OnFailure and Never make a batch job, Always a server that runs until it is deleted.",
     )
-    backoff_limit: Int32 = Field(
-        default=3, ge=0, description="Failed attempts after which the job is Failed."
+    backoff_limit: int = Field(
+        default=3, ge=0, le=MAX_COUNT, description="Failed attempts after which the job is Failed."
     )
-    active_deadline_seconds: Int64 | None = Field(
-        default=None, ge=1, description="Seconds after the start at which a job that still runs is Failed."
+    active_deadline_seconds: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_COUNT,
+        description="Seconds after the start at which a job that still runs is Failed.",
     )
-    ttl_seconds_after_finished: Int32 | None = Field(
+    ttl_seconds_after_finished: int | None = Field(
         default=None,
         ge=0,
+        le=MAX_COUNT,
         description="Seconds after which a finished job is deleted; not set means that it stays.",
     )
     suspend: bool = Field(default=False, description="True holds the job without GPUs.")
