@@ -153,13 +153,19 @@ async def until_fresh(cache: WatchCache[bytes]) -> None:
             return
 
 
+def freeze(pid: int) -> None:
+    """Stop a child process and wait until it stands still."""
+    os.kill(pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, pid, os.WSTOPPED)
+
+
 async def test_a_frozen_etcd_gives_errors_in_time_and_heals(durable, etcd_own) -> None:  # type: ignore[no-untyped-def]
     cache = make_cache(durable)
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         running = group.create_task(cache.run())
         await cache.wait_ready()
         watch = cache.watch(JOBS, cache.revision)
-        os.kill(etcd_own.process.pid, signal.SIGSTOP)
+        freeze(etcd_own.process.pid)
         try:
             before = time.monotonic()
             with pytest.raises(Unavailable):
@@ -201,7 +207,7 @@ async def test_another_endpoint_takes_over_when_one_is_down(etcd_newest, prefix)
 async def test_closing_under_a_call_is_an_error_and_no_cancellation(etcd_own) -> None:  # type: ignore[no-untyped-def]
     store = await EtcdStore.open(EtcdOptions(endpoints=(etcd_own.endpoint,)))
     await store.revision()
-    os.kill(etcd_own.process.pid, signal.SIGSTOP)
+    freeze(etcd_own.process.pid)
     try:
         reading = asyncio.create_task(store.get(JOBS))
         writing = asyncio.create_task(store.txn([], [Put(JOBS + b"a", b"1")]))
