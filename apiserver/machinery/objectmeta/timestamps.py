@@ -44,5 +44,6 @@ def canonical_time(text: str) -> str:
 
 
 def _out_of_range(error: str) -> str:
-    part = next((name for name in ("month", "day", "hour", "minute", "second") if name in error), "time")
+    first = error.partition(" ")[0]
+    part = first if first in ("month", "day", "hour", "minute", "second") else "time"
     return f"{part} out of range"

@@ -9,14 +9,17 @@ import orjson
 from apiserver.machinery.errors import APIError, invalid
 from apiserver.machinery.field import Path
 from apiserver.machinery.field import invalid as invalid_field
+from apiserver.machinery.patch.apply_patch import ApplyPatch, parse_apply_patch
 from apiserver.machinery.patch.json_patch import JSONPatch, copy_json, equal, parse_json_patch
 from apiserver.machinery.patch.merge_patch import MergePatch, parse_merge_patch
 
 __all__ = [
+    "ApplyPatch",
     "JSONPatch",
     "MergePatch",
     "copy_json",
     "equal",
+    "parse_apply_patch",
     "parse_json_patch",
     "parse_merge_patch",
     "result_invalid",

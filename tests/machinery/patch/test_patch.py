@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apiserver.machinery.errors import APIError
-from apiserver.machinery.patch import copy_json, equal, parse_json_patch, parse_merge_patch, result_invalid
+from apiserver.machinery.patch import (
+    copy_json,
+    equal,
+    parse_apply_patch,
+    parse_json_patch,
+    parse_merge_patch,
+    result_invalid,
+)
 from apiserver.machinery.patch.json_patch import MAX_COPIED_BYTES
 
 REJECTED = "the server rejected our request due to an error in our request"
@@ -167,7 +174,8 @@ def test_a_merge_patch_merges(document: Any, patch: Any, result: Any) -> None:
         (b"null", "Invalid JSON Patch"),
         (
             b"[1]",
-            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
+            "error decoding patch: "
+            "json: cannot unmarshal array into Go value of type map[string]interface {}",
         ),
         (b"{", "error decoding patch: unexpected end of JSON input"),
     ],
@@ -190,6 +198,38 @@ def test_a_result_that_is_no_object_of_its_kind_is_422() -> None:
             }
         ]
     }
+
+
+UNMARSHALING = "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"{", "error converting YAML to JSON: yaml: line 1: did not find expected node content"),
+        (b"a: b: c", "error converting YAML to JSON: yaml: mapping values are not allowed in this context"),
+        (b"[]", UNMARSHALING + "array into Go value of type map[string]interface {}"),
+        (b'"x"', UNMARSHALING + "string into Go value of type map[string]interface {}"),
+    ],
+)
+def test_a_malformed_configuration_is_400(body: bytes, message: str) -> None:
+    with pytest.raises(APIError) as caught:
+        parse_apply_patch(body)
+    assert (caught.value.code, caught.value.message) == (400, f"error decoding YAML: {message}")
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"{}"])
+def test_an_empty_configuration_is_an_empty_object(body: bytes) -> None:
+    assert parse_apply_patch(body).value == {}
+
+
+def test_duplicate_keys_of_a_configuration_are_one_strict_error() -> None:
+    patch = parse_apply_patch(b"kind: W\nspec:\n  color: a\n  color: b\n")
+    assert patch.value == {"kind": "W", "spec": {"color": "b"}}
+    assert patch.strictly().message == (
+        "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n"
+        '  line 4: key "color" already set in map'
+    )
 
 
 scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from("abc")
