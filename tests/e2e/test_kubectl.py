@@ -1,4 +1,4 @@
-"""A day of a user with kubectl, in every version on this machine. The jobs are held, so nothing moves them."""
+"""A day of a user with kubectl, in every version on this machine. The jobs are held: nothing moves them."""
 
 from __future__ import annotations
 

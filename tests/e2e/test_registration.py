@@ -1,4 +1,4 @@
-"""What the installer makes of a bare cluster: a group in discovery, behind an APIService that is Available."""
+"""What the installer makes of a bare cluster: a group in discovery, behind an Available APIService."""
 
 from __future__ import annotations
 

@@ -26,37 +26,32 @@ def _create(rest: Rest, namespace: str, name: str) -> None:
     eventually(f"{name} is created", created, 60, every=0.3)
 
 
-def _names(watcher: Watcher) -> list[str]:
-    assert watcher.failure is None, f"the watch ended: {watcher.failure!r}"
-    return [name for kind, name in watcher.events if kind == "ADDED"]
-
-
 def test_a_watch_goes_on_over_restarts_of_both_servers(
     ai_server: AIServer, rest: Rest, namespace: str
 ) -> None:
     start = rest.get(jobs.path(namespace))["metadata"]["resourceVersion"]
     with Watcher(rest, jobs.path(namespace), start) as watcher:
         _create(rest, namespace, "before")
-        eventually("the watch runs", lambda: _names(watcher) == ["before"], 20)
+        eventually("the watch runs", lambda: watcher.added() == ["before"], 20)
 
         ai_server.process.stop()
         ai_server.start()
         ai_server.wait_available()
         _create(rest, namespace, "after-ours")
-        eventually("the watch is back", lambda: _names(watcher) == ["before", "after-ours"], 30)
+        eventually("the watch is back", lambda: watcher.added() == ["before", "after-ours"], 30)
 
         ai_server.process.kill()
         ai_server.start()
         ai_server.wait_available()
         _create(rest, namespace, "after-a-kill")
-        eventually("the watch is back again", lambda: len(_names(watcher)) == 3, 30)
+        eventually("the watch is back again", lambda: len(watcher.added()) == 3, 30)
 
         ai_server.plane.kube_apiserver.stop()
         ai_server.plane.start_kube_apiserver()
         ai_server.wait_available()
         _create(rest, namespace, "after-theirs")
         everything = ["before", "after-ours", "after-a-kill", "after-theirs"]
-        eventually("nothing is lost or repeated", lambda: _names(watcher) == everything, 60)
+        eventually("nothing is lost or repeated", lambda: watcher.added() == everything, 60)
         assert watcher.connections >= 4
     items = rest.get(jobs.path(namespace))["items"]
     assert sorted(item["metadata"]["name"] for item in items) == sorted(everything)

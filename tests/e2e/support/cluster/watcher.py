@@ -1,4 +1,4 @@
-"""A watch as clients keep it: when the connection is lost it goes on from the last revision it has seen."""
+"""A watch as clients keep it: it goes on from the last revision seen, and lists anew where that is gone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from cluster.rest import Rest
 RETRY_SECONDS = 0.2
 
 
-class ExpiredError(AssertionError):
-    """The server no longer knew the revision from which the watch wanted to go on."""
+EXPIRED = 410
 
 
 class Watcher:
@@ -24,8 +23,10 @@ class Watcher:
         self._rest, self._path, self._revision = rest, path, revision
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch {path}", daemon=True)
+        self._known: set[str] = set()
         self.events: list[tuple[str, str]] = []
         self.connections = 0
+        self.relists = 0
         self.failure: BaseException | None = None
 
     def __enter__(self) -> Watcher:
@@ -38,12 +39,11 @@ class Watcher:
         self._stop.set()
         self._thread.join(5)
 
-    def seen(self, *events: tuple[str, str]) -> bool:
-        """Whether these events, as (type, name), are what has come so far. Raises what ended the watch."""
+    def added(self) -> list[str]:
+        """Names in the order in which they came, as often as they came. Raises what ended the watch."""
         if self.failure is not None:
             raise AssertionError(f"the watch ended: {self.failure!r}")
-        assert self.events == list(events), f"events so far: {self.events}"
-        return True
+        return [name for kind, name in self.events if kind == "ADDED"]
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -66,12 +66,35 @@ class Watcher:
             for line in lines:
                 if self._stop.is_set():
                     return
+                relists = self.relists
                 self._take(json.loads(line))
+                if self.relists > relists:
+                    return
 
     def _take(self, event: dict[str, Any]) -> None:
         if event["type"] == "ERROR":
-            raise ExpiredError(event["object"].get("message", ""))
+            assert event["object"]["code"] == EXPIRED, event["object"]
+            self._relist()
+            return
         metadata = event["object"]["metadata"]
         self._revision = metadata["resourceVersion"]
         if event["type"] != "BOOKMARK":
-            self.events.append((event["type"], metadata["name"]))
+            self._note(event["type"], metadata["name"])
+
+    def _note(self, kind: str, name: str) -> None:
+        self.events.append((kind, name))
+        if kind == "DELETED":
+            self._known.discard(name)
+        else:
+            self._known.add(name)
+
+    def _relist(self) -> None:
+        found = self._rest.get(self._path)
+        names = [item["metadata"]["name"] for item in found["items"]]
+        for name in names:
+            if name not in self._known:
+                self._note("ADDED", name)
+        for name in self._known - set(names):
+            self._note("DELETED", name)
+        self._revision = found["metadata"]["resourceVersion"]
+        self.relists += 1

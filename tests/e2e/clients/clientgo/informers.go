@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// log is what an informer has told, in order.
+type log struct {
+	mutex  sync.Mutex
+	events []string
+}
+
+func (l *log) add(kind string, obj any) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.events = append(l.events, kind+" "+nameOf(obj))
+}
+
+func (l *log) copy() []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return slices.Clone(l.events)
+}
+
+func (l *log) waitFor(ctx context.Context, event string) error {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 15*time.Second, true, func(context.Context) (bool, error) {
+		return slices.Contains(l.copy(), event), nil
+	})
+	if err != nil {
+		return fmt.Errorf("no %q among %v: %w", event, l.copy(), err)
+	}
+	return nil
+}
+
+// follow is the life of an informer: what was there, what comes, a lost connection, what comes then.
+func follow(ctx context.Context, env *Env, informer cache.SharedIndexInformer) (Facts, error) {
+	if err := create(ctx, env, "a", "b"); err != nil {
+		return nil, err
+	}
+	seen := &log{}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { seen.add("add", obj) },
+		UpdateFunc: func(_, obj any) { seen.add("update", obj) },
+		DeleteFunc: func(obj any) { seen.add("delete", obj) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	var failures []string
+	err = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		failures = append(failures, err.Error())
+	})
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go informer.RunWithContext(running)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, errors.New("the informer did not sync")
+	}
+	first := informer.GetStore().ListKeys()
+	slices.Sort(first)
+	steps := []struct {
+		do    func() error
+		event string
+	}{
+		{func() error { return create(ctx, env, "c") }, "add c"},
+		{func() error { return label(ctx, env, "a", "1") }, "update a"},
+		{func() error { env.Requests.Cut(); return create(ctx, env, "d") }, "add d"},
+		{func() error { return env.Jobs().Delete(ctx, "b", metav1.DeleteOptions{}) }, "delete b"},
+		{func() error { return env.Jobs().Delete(ctx, "d", metav1.DeleteOptions{}) }, "delete d"},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			return nil, err
+		}
+		if err := seen.waitFor(ctx, step.event); err != nil {
+			return nil, err
+		}
+	}
+	last := informer.GetStore().ListKeys()
+	slices.Sort(last)
+	return Facts{
+		"first": first, "last": last, "events": seen.copy(), "failures": failures,
+		"resourceVersion": informer.LastSyncResourceVersion(),
+	}, nil
+}
+
+func dynamicInformer(ctx context.Context, env *Env) (Facts, error) {
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(env.Dynamic, 0, env.Namespace, nil)
+	return follow(ctx, env, factory.ForResource(jobsResource).Informer())
+}
+
+func metadataInformer(ctx context.Context, env *Env) (Facts, error) {
+	factory := metadatainformer.NewFilteredSharedInformerFactory(env.Metadata, 0, env.Namespace, nil)
+	return follow(ctx, env, factory.ForResource(jobsResource).Informer())
+}
+
+func typedInformer(ctx context.Context, env *Env) (Facts, error) {
+	client, _, err := typedClient(env)
+	if err != nil {
+		return nil, err
+	}
+	source := cache.NewListWatchFromClient(client, "inferencejobs", env.Namespace, fields.Everything())
+	facts, err := follow(ctx, env, cache.NewSharedIndexInformer(source, &InferenceJob{}, 0, cache.Indexers{}))
+	return facts, err
+}
+
+// legacyInformer lists first and watches then, as client-go did before 1.35.
+func legacyInformer(ctx context.Context, env *Env) (Facts, error) {
+	if os.Getenv("KUBE_FEATURE_WatchListClient") != "false" {
+		return nil, errors.New("set KUBE_FEATURE_WatchListClient=false")
+	}
+	return dynamicInformer(ctx, env)
+}

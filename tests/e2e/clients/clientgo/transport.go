@@ -1,0 +1,61 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// Recorder notes every request, and can cut connections in the middle of an answer.
+type Recorder struct {
+	mutex sync.Mutex
+	seen  []string
+	open  []io.Closer
+}
+
+// Wrap puts the recorder around a transport.
+func (r *Recorder) Wrap(inner http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := inner.RoundTrip(request)
+		line := request.Method + " " + request.URL.RequestURI()
+		if err != nil {
+			r.note(line+" -> "+err.Error(), nil)
+			return response, err
+		}
+		line += " -> " + response.Header.Get("Content-Type")
+		r.note(line, response.Body)
+		return response, nil
+	})
+}
+
+func (r *Recorder) note(line string, body io.Closer) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.seen = append(r.seen, line)
+	if body != nil {
+		r.open = append(r.open, body)
+	}
+}
+
+// Seen are the requests so far: method, path with query, and the content type of the answer.
+func (r *Recorder) Seen() []string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.Clone(r.seen)
+}
+
+// Cut closes the bodies of all answers so far; watches end as if the network had failed.
+func (r *Recorder) Cut() {
+	r.mutex.Lock()
+	bodies := r.open
+	r.open = nil
+	r.mutex.Unlock()
+	for _, body := range bodies {
+		body.Close()
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
