@@ -46,7 +46,7 @@ def test_a_watch_goes_on_over_restarts_of_both_servers(
         _create(rest, namespace, "after-a-kill")
         eventually("the watch is back again", lambda: len(watcher.added()) == 3, 30)
 
-        ai_server.plane.kube_apiserver.stop()
+        ai_server.plane.kube_apiserver.kill()
         ai_server.plane.start_kube_apiserver()
         ai_server.wait_available()
         _create(rest, namespace, "after-theirs")
