@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from apiserver.machinery.codec.gotext import quote
 from apiserver.machinery.managedfields.fieldset import FieldSet, ordered, parse_fields, union
 
 MAX_UPDATE_MANAGERS = 10
@@ -25,9 +26,9 @@ class Owner(NamedTuple):
 
     def __str__(self) -> str:
         """As conflicts name the owner."""
-        text = f'"{self.manager}"'
+        text = quote(self.manager)
         if self.subresource:
-            text += f' with subresource "{self.subresource}"'
+            text += f" with subresource {quote(self.subresource)}"
         return f"{text} using {self.api_version}" if self.operation == "Update" else text
 
 

@@ -226,12 +226,13 @@ class FieldManager:
             group_version = GroupVersion.parse(str(given))
             shown = f"{group_version.group}/{group_version.version}, Kind={kind}"
             raise bad_request(f"invalid object type: {shown}")
-        metadata = patch.get("metadata") or {}
-        if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        metadata = patch.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        if metadata.get("managedFields") is not None:
             raise bad_request("metadata.managedFields must be nil")
         wrong = check(patch, self._shapes[api_version])
         if wrong:
-            where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}" if metadata else "/"
+            where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
             named = f"{where}; {api_version}, Kind={self.kind}"
             raise bad_request(f"failed to create typed patch object ({named}): {wrong}")
 

@@ -6,6 +6,7 @@ nothing with the patch, and unchanged parts with the live object.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from apiserver.machinery.managedfields.extract import by_element
@@ -50,7 +51,7 @@ def _lists(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
     ours, theirs = by_element(live, shape), by_element(wanted, shape)
     left = [shape.element(item) for item in live]
     right = list(theirs)
-    shared = [element for element in right if element in ours]
+    shared = deque(element for element in right if element in ours)
     done: set[str] = set()
     out: list[Any] = []
     at_left = at_right = 0
@@ -61,7 +62,8 @@ def _lists(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
             out.append(_item(ours, theirs, element, shape))
             done.add(element)
             at_left, at_right = at_left + 1, at_right + 1
-            shared = shared[1:]
+            if shared:
+                shared.popleft()
         elif element and other and element in theirs and shared and shared[0] != element:
             at_left += 1
         elif element and element not in theirs:
@@ -75,7 +77,7 @@ def _lists(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
                 done.add(other)
                 at_right += 1
                 if shared and shared[0] == other:
-                    shared = shared[1:]
+                    shared.popleft()
     return out
 
 

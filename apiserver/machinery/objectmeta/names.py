@@ -37,6 +37,8 @@ _VALUE_TEXT = (
 
 _MAX_SUBDOMAIN, _MAX_LABEL = 253, 63
 _MAX_BASE, _SUFFIX_LENGTH = 58, 5
+_MAX_MATCHED = 4096
+"""Longer texts are too long for anything; the patterns are not tried on them, to spare the memory."""
 _SAFE_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -44,7 +46,7 @@ def dns_subdomain(name: str, prefix: bool = False, *, unit: str = "characters") 
     """Names of most objects: RFC 1123 subdomains."""
     name = _mask_trailing_dash(name) if prefix else name
     errors = [_too_long(_MAX_SUBDOMAIN, unit)] if len(name.encode()) > _MAX_SUBDOMAIN else []
-    if not _SUBDOMAIN_RE.fullmatch(name):
+    if not _matches(_SUBDOMAIN_RE, name):
         errors.append(_regex_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
     return errors
 
@@ -53,8 +55,8 @@ def dns_label(name: str, prefix: bool = False) -> list[str]:
     """Names of namespaces: RFC 1123 labels."""
     name = _mask_trailing_dash(name) if prefix else name
     errors = [_too_long(_MAX_LABEL, "characters")] if len(name.encode()) > _MAX_LABEL else []
-    if not _LABEL_RE.fullmatch(name):
-        dotted = _SUBDOMAIN_RE.fullmatch(name)
+    if not _matches(_LABEL_RE, name):
+        dotted = _matches(_SUBDOMAIN_RE, name)
         errors.append(
             "must not contain dots" if dotted else _regex_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc")
         )
@@ -86,7 +88,7 @@ def label_key(key: str) -> list[str]:
         errors.append("name part must be non-empty")
     elif len(name.encode()) > _MAX_LABEL:
         errors.append(f"name part {_too_long(_MAX_LABEL, 'bytes')}")
-    if not _KEY_RE.fullmatch(name):
+    if not _matches(_KEY_RE, name):
         errors.append(f"name part {_regex_text(_KEY_TEXT, _KEY, 'MyName', 'my.name', '123-abc')}")
     return errors
 
@@ -94,7 +96,7 @@ def label_key(key: str) -> list[str]:
 def label_value(value: str) -> list[str]:
     """Values of labels."""
     errors = [_too_long(_MAX_LABEL, "bytes")] if len(value.encode()) > _MAX_LABEL else []
-    if not _VALUE_RE.fullmatch(value):
+    if not _matches(_VALUE_RE, value):
         errors.append(_regex_text(_VALUE_TEXT, _VALUE, "MyValue", "my_value", "12345"))
     return errors
 
@@ -102,6 +104,10 @@ def label_value(value: str) -> list[str]:
 def generate_name(base: str) -> str:
     """A name from `generateName`: the base, cut to 58 characters, and 5 random ones."""
     return base[:_MAX_BASE] + "".join(secrets.choice(_SAFE_ALPHABET) for _ in range(_SUFFIX_LENGTH))
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> bool:
+    return len(text) > _MAX_MATCHED or pattern.fullmatch(text) is not None
 
 
 def _mask_trailing_dash(name: str) -> str:

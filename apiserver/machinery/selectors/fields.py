@@ -15,7 +15,7 @@ from apiserver.machinery.errors import bad_request
 Fields = Mapping[str, str]
 
 _OPERATOR = re.compile("!=|==|=")
-_TERMS = re.compile(r"(?:[^\\,]|\\.)*\\?", re.DOTALL)
+_TERMS = re.compile(r"(?:[^\\,]++|\\.)*+\\?", re.DOTALL)
 _ESCAPABLE = ("\\", ",", "=")
 
 

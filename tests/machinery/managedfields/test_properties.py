@@ -295,3 +295,53 @@ def test_a_patch_of_another_kind_is_refused() -> None:
     with pytest.raises(APIError) as caught:
         MANAGER.apply(None, {"kind": 5, "apiVersion": []}, manager="a", force=False, version="v1", now="")
     assert caught.value.code == 400
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | words,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(words | st.sampled_from(["name", "port"]), inner)
+    ),
+    max_leaves=8,
+)
+field_names = st.sampled_from(
+    ["color", "size", "tags", "plain", "env", "ports", "sel", "atom", "nested", "open"]
+)
+anything = st.dictionaries(field_names, json_values, max_size=4)
+
+
+@given(specs, anything, json_values)
+@CHECKED
+def test_nothing_that_a_client_sends_makes_it_fail(before: Any, spec: Any, entry: Any) -> None:
+    live = widget(before)
+    MANAGER.update(None, live, manager="x", version="v1", now="2026-01-01T00:00:00Z")
+    live["metadata"]["uid"] = "u"
+    new = widget(spec)
+    owned_by = {"manager": "m", "operation": "Update", "apiVersion": f"{GROUP}/v1", "fieldsType": "FieldsV1"}
+    new["metadata"]["managedFields"] = [{**owned_by, "fieldsV1": entry}]
+    MANAGER.update(live, new, manager="y", version="v1", now="2026-01-01T00:00:01Z")
+    try:
+        MANAGER.apply(live, widget(spec), manager="z", force=False, version="v1", now="2026-01-01T00:00:02Z")
+    except APIError as error:
+        code = error.code
+        assert code in (400, 409)
+
+
+@pytest.mark.parametrize("metadata", ["x", 1, [], True, None])
+def test_metadata_that_is_no_object_is_refused(metadata: Any) -> None:
+    patch = {**widget({}), "metadata": metadata}
+    if metadata is None:
+        MANAGER.apply(None, patch, manager="a", force=False, version="v1", now="")
+        return
+    with pytest.raises(APIError) as caught:
+        MANAGER.apply(None, patch, manager="a", force=False, version="v1", now="")
+    assert ".metadata: expected map" in caught.value.message
+
+
+def test_long_lists_merge_in_linear_time() -> None:
+    many = [{"name": f"n{number}", "value": "x"} for number in range(20_000)]
+    live = widget({"env": many})
+    merged = MANAGER.apply(
+        live, widget({"env": many[::-1]}), manager="a", force=True, version="v1", now="2026-01-01T00:00:00Z"
+    )
+    assert merged["spec"]["env"] == many[::-1]
