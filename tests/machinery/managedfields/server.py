@@ -96,17 +96,22 @@ class Server:
 
     def _strategy(self, obj: Object, live: Object, subresource: str) -> Object:
         if subresource == "status":
-            managed = obj["metadata"].get("managedFields")
-            kept = {**live, "metadata": {**live["metadata"], "managedFields": managed}}
+            kept = {**live, "metadata": dict(live["metadata"])}
+            kept["metadata"].pop("managedFields", None)
+            if "managedFields" in obj["metadata"]:
+                kept["metadata"]["managedFields"] = obj["metadata"]["managedFields"]
             kept.pop("status", None)
             return {**kept, "status": obj["status"]} if "status" in obj else kept
         obj.pop("status", None)
         return {**obj, "status": live["status"]} if "status" in live else obj
 
     def _store(self, obj: Object) -> Object:
-        errors = self.schemas["v1"].validate({**obj, "apiVersion": f"{GROUP}/v1"})
+        version = obj["apiVersion"]
+        stored = copy.deepcopy({**obj, "apiVersion": f"{GROUP}/v1"})
+        self.schemas["v1"].default(stored)
+        errors = self.schemas["v1"].validate(stored)
         if errors:
             raise APIError(422, "Invalid", str(errors[0]))
-        obj["metadata"]["uid"] = "uid"
-        self.live = copy.deepcopy({**obj, "apiVersion": f"{GROUP}/v1"})
-        return obj
+        stored["metadata"]["uid"] = "uid"
+        self.live = stored
+        return copy.deepcopy({**stored, "apiVersion": version})
