@@ -28,11 +28,14 @@ __all__ = [
     "encode",
     "encode_pretty",
     "encode_yaml",
+    "json_type",
     "normalise_numbers",
     "quote",
     "splice_resource_version",
     "store_form",
     "strict_error",
+    "unrecognized",
+    "warning_texts",
 ]
 
 _TYPE_META = (
@@ -67,7 +70,7 @@ def decode(body: bytes, media_type: MediaType = "application/json", *, kind: str
             raise cannot_be_handled(error.value, kind, str(error)) from None
         is_yaml = media_type == "application/yaml"
         why = str(error) if is_yaml else f"couldn't get version/kind; json parse error: {error}"
-        raise _unrecognized(kind, why, body) from None
+        raise unrecognized(kind, why, body) from None
     _check_type_meta(value, kind, body)
     return Decoded(value, duplicates)
 
@@ -84,28 +87,43 @@ def cannot_be_handled(obj: dict[str, Any], kind: str, why: str) -> APIError:
     return bad_request(f"{own} in version {quote(version)} cannot be handled as a {kind}: {why}")
 
 
+_YAML_ERRORS = ("error converting YAML to JSON: yaml: unmarshal errors:\n", "yaml: unmarshal errors:\n")
+
+
+def warning_texts(strict_errors: list[str]) -> list[str]:
+    """Strict errors as warnings: those of a YAML document one by one."""
+    found: list[str] = []
+    for text in strict_errors:
+        prefix = next((start for start in _YAML_ERRORS if text.startswith(start)), "")
+        lines = text.removeprefix(prefix).split("\n") if prefix else [text]
+        found.extend(line.strip() for line in lines)
+    return found
+
+
 def _check_type_meta(value: Any, kind: str, body: bytes) -> None:
     why = ""
     if value is not None and not isinstance(value, dict):
-        why = f"json: cannot unmarshal {_json_type(value)} into Go value of type {_TYPE_META}"
+        why = f"json: cannot unmarshal {json_type(value)} into Go value of type {_TYPE_META}"
     for name in ("apiVersion", "kind") if isinstance(value, dict) else ():
         given = value.get(name)
         if given is not None and not isinstance(given, str):
-            why = f"json: cannot unmarshal {_json_type(given)} into Go struct field .{name} of type string"
+            why = f"json: cannot unmarshal {json_type(given)} into Go struct field .{name} of type string"
             break
     if why:
-        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {why}", body)
+        raise unrecognized(kind, f"couldn't get version/kind; json parse error: {why}", body)
     if not value or not value.get("kind"):
         text = body.decode("utf-8", "replace")
-        raise _unrecognized(kind, f"Object 'Kind' is missing in '{text}'", body)
+        raise unrecognized(kind, f"Object 'Kind' is missing in '{text}'", body)
 
 
-def _json_type(value: Any) -> str:
+def json_type(value: Any) -> str:
+    """The type of a JSON value as encoding/json names it in errors."""
     names = {list: "array", dict: "object", str: "string", bool: "bool", int: "number", float: "number"}
     return names.get(type(value), "null")
 
 
-def _unrecognized(kind: str, why: str, body: bytes) -> APIError:
+def unrecognized(kind: str, why: str, body: bytes) -> APIError:
+    """400 for a body of which not even the kind can be told."""
     if not kind:
         return bad_request(why)
     return bad_request(

@@ -23,6 +23,7 @@ _INT = re.compile(
     r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))"
 )
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_DOTTED = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
 _BASES = {"hex": 16, "bin": 2, "oct": 8, "dec": 10}
 
 
@@ -32,8 +33,9 @@ def resolve(text: str) -> Scalar:
         return _WORDS[text]
     if text[0] not in "+-.0123456789" or len(text) > 400:
         return text
-    plain = text if text[0] == "." else text.replace("_", "")
-    return _number(plain, text)
+    if text[0] == "." and not _DOTTED.fullmatch(text):
+        return text
+    return _number(text.replace("_", ""), text)
 
 
 def _number(plain: str, text: str) -> Scalar:
