@@ -7,7 +7,7 @@ from typing import Any
 from apiserver.endpoints.call import Call
 from apiserver.endpoints.negotiation import body_media_type
 from apiserver.machinery import errors
-from apiserver.machinery.codec import cannot_be_handled, decode, strict_error
+from apiserver.machinery.codec import cannot_be_handled, decode, strict_error, unrecognized, warning_texts
 from apiserver.machinery.options import WriteOptions
 from apiserver.registry.intake import take_in
 
@@ -25,6 +25,9 @@ def object_from(call: Call, body: bytes, media_type: Any, options: WriteOptions)
     resource = call.store.resource
     decoded = decode(body, media_type, kind=resource.kind)
     obj = decoded.obj
+    if (obj.get("apiVersion") or "").count("/") > 1:
+        why = f"unexpected GroupVersion string: {obj['apiVersion']}"
+        raise unrecognized(resource.kind, why, body)
     expected = str(resource.group_version(call.version))
     try:
         unknown = take_in(resource, call.version, obj)
@@ -34,7 +37,7 @@ def object_from(call: Call, body: bytes, media_type: Any, options: WriteOptions)
     if strictness and options.field_validation == "Strict":
         raise strict_error(obj, resource.kind, strictness)
     if options.field_validation == "Warn":
-        call.request.warnings.extend(strictness)
+        call.request.warnings.extend(warning_texts(strictness))
     given = obj.get("apiVersion") or ""
     if given != expected:
         raise errors.bad_request(

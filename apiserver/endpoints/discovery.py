@@ -172,7 +172,7 @@ def _entry(resource: Resource) -> Document:
 
 def _subresource_entries(resource: Resource) -> list[Document]:
     entries: list[Document] = []
-    for name, group, version, kind, verbs in _subresources(resource):
+    for name, group, version, kind, verbs in sorted(_subresources(resource)):
         entry: Document = {
             "name": f"{resource.plural}/{name}",
             "singularName": "",
@@ -200,7 +200,7 @@ def _subresources(resource: Resource) -> list[tuple[str, str, str, str, Sequence
     for name, action in resource.actions.items():
         kind = getattr(action, "kind", resource.kind)
         found.append((name, "", "", kind, tuple(sorted(getattr(action, "verbs", _ACTION_VERBS)))))
-    return sorted(found, key=lambda entry: entry[0])
+    return found
 
 
 def _aggregated_resource(resource: Resource, version: str) -> Document:

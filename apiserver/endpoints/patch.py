@@ -9,7 +9,7 @@ from apiserver.endpoints.answer import answer_stored
 from apiserver.endpoints.call import Call
 from apiserver.endpoints.negotiation import accepted, unsupported
 from apiserver.machinery import errors
-from apiserver.machinery.codec import DecodeError, decode_value, encode
+from apiserver.machinery.codec import DecodeError, decode_value, encode, json_type, warning_texts
 from apiserver.machinery.options import WriteOptions, patch_options
 from apiserver.machinery.patch import (
     JSONPatch,
@@ -107,20 +107,21 @@ def _apply(
     try:
         value, duplicates = decode_value(body, "application/yaml")
     except DecodeError as error:
-        raise errors.bad_request(f"error decoding YAML: {error}") from None
+        why = f"error converting YAML to JSON: {error}"
+        raise errors.bad_request(f"error decoding YAML: {why}") from None
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        what = "json: cannot unmarshal value into Go value of type map[string]interface {}"
-        raise errors.bad_request(f"error decoding YAML: {what}")
+        what = f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+        raise errors.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {what}")
 
     def finish(merged: Object) -> Object:
         if duplicates and options.field_validation == "Strict":
             raise errors.bad_request(f"error strict decoding YAML: {', '.join(duplicates)}")
         if options.field_validation == "Warn":
-            _warn(call, duplicates)
+            _warn(call, warning_texts(duplicates))
         try:
-            take_in(call.store.resource, call.version, merged)
+            take_in(call.store.resource, call.version, merged, applied=True)
         except ValueError as error:
             raise errors.bad_request(str(error)) from None
         return merged

@@ -14,9 +14,17 @@ from apiserver.machinery.codec import decode, encode
 from apiserver.machinery.options import WriteOptions, get_options, patch_options, update_options
 from apiserver.machinery.patch import copy_json
 from apiserver.registry import metadata
-from apiserver.registry.scale import API_VERSION, KIND, scale_of, with_scale
+from apiserver.registry.scale import (
+    API_VERSION,
+    KIND,
+    prune_scale,
+    replicas_intention,
+    scale_of,
+    with_scale,
+)
 from apiserver.registry.store import Stored
 from apiserver.registry.verbs.get import get as get_object
+from apiserver.registry.verbs.patch import apply as apply_object
 from apiserver.registry.verbs.patch import track
 from apiserver.registry.verbs.update import Update
 from apiserver.registry.verbs.update import update as update_object
@@ -36,42 +44,78 @@ async def update(call: Call) -> None:
     """Set the replicas as the Scale in the body says."""
     options = update_options(call.query)
     media_type: Any = body_media_type(call.header(b"content-type"))
-    scale = decode(await call.body(), media_type, kind=KIND).obj
-    scale.setdefault("metadata", {})
-    info = call.request.info
-    if scale.get("apiVersion") != API_VERSION:
-        raise errors.bad_request(
-            f"the API version in the data ({scale.get('apiVersion')}) does not match "
-            f"the expected API version ({API_VERSION})"
-        )
-    metadata.ensure_namespace(call.store.resource, scale, info.namespace)
-    metadata.check_name(scale, info.name)
+    scale = _read(call, await call.body(), media_type, options)
+    metadata.ensure_namespace(call.store.resource, scale, call.request.info.namespace)
+    metadata.check_name(scale, call.request.info.name)
     await _change(call, lambda _: scale, options)
 
 
 async def patch(call: Call) -> None:
-    """Patch the Scale of the object."""
+    """Patch the Scale of the object; an apply conflicts with other managers of the replicas."""
     media_type = patch_type(call)
     body = await call.body()
     options = patch_options(call.query, apply=media_type == APPLY_PATCH)
     if media_type == APPLY_PATCH:
-        wanted = decode(body, "application/yaml", kind=KIND).obj
-        await _change(call, lambda live: {**live, "spec": wanted.get("spec") or {}}, options)
+        await _apply(call, _read(call, body, "application/yaml", options), options)
         return
     change = read_patch(media_type, body, options)
-    await _change(call, change.apply, options)
+
+    def patched(scale: Object) -> Object:
+        wanted = change.apply(scale)
+        if not isinstance(wanted, dict):
+            raise errors.bad_request("a Scale is an object")
+        _warn(call, prune_scale(wanted), options)
+        return wanted
+
+    await _change(call, patched, options)
 
 
-async def _change(call: Call, wanted: Callable[[Object], Any], options: WriteOptions) -> None:
+def _read(call: Call, body: bytes, media_type: Any, options: WriteOptions) -> Object:
+    """The Scale in a body. Raises 400."""
+    decoded = decode(body, media_type, kind=KIND)
+    scale = decoded.obj
+    if not isinstance(scale.get("metadata"), dict):
+        scale["metadata"] = {}
+    given = scale.get("apiVersion")
+    if given != API_VERSION:
+        raise errors.bad_request(
+            f"the API version in the data ({given}) does not match the expected API version ({API_VERSION})"
+        )
+    _warn(call, [*decoded.duplicates, *prune_scale(scale)], options)
+    return scale
+
+
+def _warn(call: Call, found: list[str], options: WriteOptions) -> None:
+    if found and options.field_validation == "Strict":
+        raise errors.bad_request(f"strict decoding error: {', '.join(found)}")
+    if options.field_validation == "Warn":
+        call.request.warnings.extend(text for text in found if text not in call.request.warnings)
+
+
+async def _apply(call: Call, scale: Object, options: WriteOptions) -> None:
+    """Apply the replicas to the object itself: they are one and the same field, whoever sets it."""
+    resource, info = call.store.resource, call.request.info
+    updated = await apply_object(
+        call.store,
+        resource.storage_version,
+        info.namespace,
+        info.name,
+        "scale",
+        lambda: replicas_intention(resource, scale, info.namespace, info.name),
+        lambda merged: merged,
+        options,
+        call.caller(),
+    )
+    await _answer(call, updated.stored.obj)
+
+
+async def _change(call: Call, wanted: Callable[[Object], Object], options: WriteOptions) -> None:
     resource, info, caller = call.store.resource, call.request.info, call.caller()
     storage_version = resource.storage_version
 
     def mutate(live: Object | None) -> Object:
         assert live is not None, "a scale never creates"
-        scale = wanted(scale_of(resource, live))
-        if not isinstance(scale, dict):
-            raise errors.bad_request("a Scale is an object")
-        obj = with_scale(resource, copy_json(live), scale)
+        obj = with_scale(resource, copy_json(live), wanted(scale_of(resource, live)))
         track(call.store, live, obj, storage_version, "scale", options, caller)
         return obj
 

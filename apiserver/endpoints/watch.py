@@ -23,7 +23,7 @@ async def watch(call: Call) -> None:
     """Open the watch, and stream it."""
     accept = accepted(call.request, WATCH)
     form = form_for(call, _as_one(accept), many=False)
-    options = list_options(call.query)
+    options = list_options(call.query, force_watch=True)
     info = call.request.info
     selection = select(call.store.resource, info.namespace, info.name, options)
     clock = asyncio.get_running_loop().time

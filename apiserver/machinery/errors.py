@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from apiserver.machinery.gotext import quote
 from apiserver.machinery.gvk import GroupResource
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def unauthorized(message: str = "Unauthorized") -> APIError:
 
 def forbidden(resource: GroupResource, name: str, why: str, *, causes: Sequence[Cause] = ()) -> APIError:
     """403: known, but not allowed."""
-    subject = f'{resource} "{name}" is forbidden' if name else f"{resource} is forbidden"
+    subject = f"{resource} {quote(name)} is forbidden" if name else f"{resource} is forbidden"
     return APIError(403, "Forbidden", f"{subject}: {why}", causes=causes, **_of(resource, name))
 
 
@@ -106,7 +107,7 @@ def forbidden_path(message: str) -> APIError:
 
 def not_found(resource: GroupResource, name: str) -> APIError:
     """404: no such object."""
-    return APIError(404, "NotFound", f'{resource} "{name}" not found', **_of(resource, name))
+    return APIError(404, "NotFound", f"{resource} {quote(name)} not found", **_of(resource, name))
 
 
 def no_such_path() -> APIError:
@@ -128,12 +129,12 @@ def not_acceptable(accepted: Iterable[str]) -> APIError:
 
 def already_exists(resource: GroupResource, name: str) -> APIError:
     """409: an object of this name is there already."""
-    return APIError(409, "AlreadyExists", f'{resource} "{name}" already exists', **_of(resource, name))
+    return APIError(409, "AlreadyExists", f"{resource} {quote(name)} already exists", **_of(resource, name))
 
 
 def conflict(resource: GroupResource, name: str, why: str, *, uid: str = "") -> APIError:
     """409: the object is not in the state that the request is about."""
-    message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+    message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}"
     return APIError(409, "Conflict", message, uid=uid, **_of(resource, name))
 
 
@@ -165,7 +166,7 @@ def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> A
     subject = f"{kind}.{group}" if group else kind
     texts = list(dict.fromkeys(str(error) for error in errors))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    message = f'{subject} "{name}" is invalid: {listed}' if texts else f'{subject} "{name}" is invalid'
+    message = f"{subject} {quote(name)} is invalid" + (f": {listed}" if texts else "")
     causes = [error.cause() for error in errors]
     return APIError(422, "Invalid", message, name=name, group=group, kind=kind, causes=causes)
 

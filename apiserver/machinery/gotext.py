@@ -62,10 +62,15 @@ def number(value: float) -> str:
     return f"{mantissa}e{exponent[0]}{exponent[1:]:0>2}"
 
 
+class Struct(dict[str, Any]):
+    """A Go struct: its fields are written in the order in which they are here, those of a map sorted."""
+
+
 def to_json(value: Any) -> str:
-    """The value as encoding/json writes it: compact, keys sorted, `<`, `>` and `&` escaped."""
+    """The value as encoding/json writes it: compact, keys of maps sorted, `<`, `>` and `&` escaped."""
     if isinstance(value, dict):
-        members = (f"{to_json(key)}:{to_json(value[key])}" for key in sorted(value))
+        keys = value if isinstance(value, Struct) else sorted(value)
+        members = (f"{to_json(key)}:{to_json(value[key])}" for key in keys)
         return f"{{{','.join(members)}}}"
     if isinstance(value, list):
         return f"[{','.join(map(to_json, value))}]"
@@ -79,6 +84,34 @@ def _json_float(value: float) -> str:
     if not value or 1e-6 <= abs(value) < 1e21:
         return format(exact, "f")
     return f"{exact:e}"
+
+
+def plain(value: Any) -> str:
+    """The value as %v prints it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return f"[{' '.join(map(plain, value))}]"
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{plain(value[key])}' for key in sorted(value))}]"
+    if value is None:
+        return "<nil>"
+    return show(value)
+
+
+_GO_TYPES = {
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
+
+
+def go_type(value: Any) -> str:
+    """The type that a JSON value has in Go, as %T prints it."""
+    return _GO_TYPES.get(type(value), "<nil>")
 
 
 def show(value: Any) -> str:

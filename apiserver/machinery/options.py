@@ -84,10 +84,12 @@ def get_options(query: Query) -> GetOptions:
     return GetOptions(resource_version=_string(query, "resourceVersion"))
 
 
-def list_options(query: Query) -> ListOptions:
-    """Read ListOptions. Raises 400 for values that cannot be read and 422 for combinations that make no
-    sense."""
-    watch = _boolean(query.get("watch", ()))
+def list_options(query: Query, *, force_watch: bool = False) -> ListOptions:
+    """Read ListOptions; `force_watch` for paths that mean a watch whatever the query says.
+
+    Raises 400 for values that cannot be read and 422 for combinations that make no sense.
+    """
+    watch = force_watch or _boolean(query.get("watch", ()))
     initial_events = _optional_boolean(query, "sendInitialEvents")
     match = _string(query, "resourceVersionMatch")
     resource_version = _string(query, "resourceVersion")

@@ -9,6 +9,7 @@ from typing import Any
 
 from apiserver.machinery import errors, objectmeta
 from apiserver.machinery.field import FieldError, Path, invalid
+from apiserver.machinery.gotext import go_type, plain
 from apiserver.machinery.gvk import GroupVersion
 from apiserver.machinery.resource import Resource
 from apiserver.registry.hooks import Caller
@@ -121,14 +122,32 @@ def _scale_errors(resource: Resource, obj: Object) -> list[FieldError]:
         return []
     found: list[FieldError] = []
     for path in (resource.scale.spec_replicas, resource.scale.status_replicas):
-        value = value_at(obj, path)
-        if not isinstance(value, int):
-            continue
-        if value < 0:
+        value, problem = _integer_at(obj, path)
+        if problem:
+            found.append(invalid(Path(path), 0, problem))
+        elif value < 0:
             found.append(invalid(Path(path), value, "should be a non-negative integer"))
         elif value > MAX_INT32:
             found.append(invalid(Path(path), value, f"should be less than or equal to {MAX_INT32}"))
     return found
+
+
+def _integer_at(obj: Object, path: str) -> tuple[int, str]:
+    """The integer at a path (0 where there is none), or what is wrong on the way in Go's words."""
+    value: Any = obj
+    parts = path.strip(".").split(".")
+    for position, part in enumerate(parts):
+        value = value.get(part)
+        if value is None:
+            return 0, ""
+        expected = dict if position < len(parts) - 1 else int
+        if not isinstance(value, expected) or isinstance(value, bool):
+            wanted = "map[string]interface{}" if expected is dict else "int64"
+            return (
+                0,
+                f"{path} accessor error: {plain(value)} is of the type {go_type(value)}, expected {wanted}",
+            )
+    return value, ""
 
 
 def value_at(obj: Any, path: str) -> Any:

@@ -77,8 +77,8 @@ class Whole:
         return orjson.dumps({**self._kind, "metadata": _bookmark_metadata(revision, annotations)})
 
     def collection(self, items: Iterable[bytes], metadata: Object) -> bytes:
-        """A list of the kind."""
-        return join_list(self._list_kind, metadata, b"items", items)
+        """A list of the kind; custom resources show an empty `continue` where there is none."""
+        return join_list(self._list_kind, {"continue": "", **metadata}, b"items", items)
 
 
 class PartialMetadata:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from apiserver.machinery import errors
-from apiserver.machinery.field import FieldError
 from apiserver.machinery.resource import Resource, Scale
 from apiserver.registry.checks import value_at
 
@@ -13,6 +12,9 @@ Object = dict[str, Any]
 
 API_VERSION = "autoscaling/v1"
 KIND = "Scale"
+_PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
+_SPEC = ("replicas",)
+_STATUS = ("replicas", "selector")
 _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -36,27 +38,48 @@ def scale_of(resource: Resource, obj: Object) -> Object:
 
 
 def with_scale(resource: Resource, obj: Object, scale: Object) -> Object:
-    """`obj` with the replicas, and the preconditions, of a Scale. Raises 400 and 422."""
-    given, name = scale.get("metadata") or {}, obj["metadata"]["name"]
-    check_replicas(scale, name)
-    _set(obj, declaration(resource).spec_replicas, (scale.get("spec") or {}).get("replicas", 0))
+    """`obj` with the replicas, and the preconditions, of a Scale. Raises 400."""
+    given = scale.get("metadata") or {}
+    _set(obj, declaration(resource).spec_replicas, _replicas(scale))
     for key in ("resourceVersion", "uid"):
         if given.get(key):
             obj["metadata"][key] = given[key]
     return obj
 
 
-def check_replicas(scale: Object, name: str) -> None:
-    """Refuse a Scale whose replicas are no count. Raises 400 and 422."""
+def replicas_intention(resource: Resource, scale: Object, namespace: str, name: str) -> Object:
+    """What applying a Scale means for the object: its replicas, and nothing else. Raises 400."""
+    intention: Object = {
+        "apiVersion": str(resource.group_version(resource.storage_version)),
+        "kind": resource.kind,
+        "metadata": {"name": name, "namespace": namespace},
+    }
+    if "replicas" in (scale.get("spec") or {}):
+        _set(intention, declaration(resource).spec_replicas, _replicas(scale))
+    return intention
+
+
+def prune_scale(scale: Object) -> list[str]:
+    """Drop what a Scale does not have; gives the strict error texts for it."""
+    unknown: list[str] = []
+    for part, known in (("spec", _SPEC), ("status", _STATUS)):
+        content = scale.get(part)
+        if isinstance(content, dict):
+            unknown += [f"{part}.{name}" for name in content if name not in known]
+            scale[part] = {name: value for name, value in content.items() if name in known}
+    for name in [name for name in scale if name not in _PARTS]:
+        unknown.append(name)
+        del scale[name]
+    return [f'unknown field "{path}"' for path in unknown]
+
+
+def _replicas(scale: Object) -> int:
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise errors.bad_request(
             f'{KIND} in version "v1" cannot be handled as a {KIND}: spec.replicas must be an integer'
         )
-    if replicas < 0:
-        detail = "must be greater than or equal to 0"
-        found = FieldError("FieldValueInvalid", "spec.replicas", detail, replicas)
-        raise errors.invalid(KIND, "autoscaling", name, [found])
+    return replicas
 
 
 def _count(obj: Object, path: str) -> int:

@@ -202,7 +202,7 @@ async def test_the_aggregated_document_has_its_own_content_type(version):
     jobs = next(r for r in first["resources"] if r["resource"] == "inferencejobs")
     assert jobs["scope"] == "Namespaced"
     assert jobs["responseKind"] == {"group": "ai.example.com", "version": "v1", "kind": "InferenceJob"}
-    assert [sub["subresource"] for sub in jobs["subresources"]] == ["scale", "status"]
+    assert [sub["subresource"] for sub in jobs["subresources"]] == ["status", "scale"]
 
 
 async def test_an_unchanged_aggregated_document_is_304():

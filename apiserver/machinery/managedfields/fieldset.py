@@ -119,13 +119,12 @@ def ordered(fields: FieldSet) -> FieldSet:
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
     """The paths as conflicts print them (`.spec.env[name="A"].value`), in upstream's order."""
-    for key in sorted(fields, key=_element_order):
-        if key == DOT:
-            continue
-        path = f"{prefix}{element_text(key)}"
+    keys = [key for key in sorted(fields, key=_element_order) if key != DOT]
+    for key in keys:
         if is_member(fields[key]):
-            yield path
-        yield from paths(fields[key], path)
+            yield f"{prefix}{element_text(key)}"
+    for key in keys:
+        yield from paths(fields[key], f"{prefix}{element_text(key)}")
 
 
 def _element_order(key: str) -> tuple[int, int, str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver.machinery.codec.gotext import quote
 from apiserver.machinery.field import FieldError, Path, forbidden, invalid, required, too_long
+from apiserver.machinery.gotext import Struct, quote
 from apiserver.machinery.objectmeta.names import NameCheck, dns_label, dns_subdomain, label_key, label_value
 
 Metadata = dict[str, Any]
@@ -146,7 +146,7 @@ def _owners(references: list[dict[str, Any]], path: Path) -> list[FieldError]:
         if controller:
             rule = "Only one reference can have Controller set to true."
             found = f'Found "true" in references for {controller} and {current}'
-            errors.append(invalid(path, references, f"{rule} {found}"))
+            errors.append(invalid(path, [_as_struct(item) for item in references], f"{rule} {found}"))
         else:
             controller = current
     return errors
@@ -154,9 +154,9 @@ def _owners(references: list[dict[str, Any]], path: Path) -> list[FieldError]:
 
 def _owner(reference: dict[str, Any], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    version = reference.get("apiVersion", "").rpartition("/")[2]
-    if not version:
-        given = reference.get("apiVersion", "")
+    given = reference.get("apiVersion", "")
+    version = given.rpartition("/")[2]
+    if not version or given.count("/") > 1:
         errors.append(invalid(path.child("apiVersion"), given, "version must not be empty"))
     errors += [
         invalid(path.child(name), "", "must not be empty")
@@ -166,6 +166,14 @@ def _owner(reference: dict[str, Any], path: Path) -> list[FieldError]:
     if reference.get("apiVersion") == "v1" and reference.get("kind") == "Event":
         errors.append(invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner"))
     return errors
+
+
+_OWNER_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+
+
+def _as_struct(reference: dict[str, Any]) -> Struct:
+    """The fields in the order in which Go's struct has them, since the text shows them so."""
+    return Struct({name: reference[name] for name in _OWNER_ORDER if name in reference})
 
 
 def _finalizers(finalizers: list[str], path: Path) -> list[FieldError]:

@@ -24,12 +24,13 @@ class _Field:
     descend: Default
 
 
-def compile_default(schema: Mapping[str, Any]) -> Default:
-    """The defaulting of values of this schema."""
-    fields = {name: _field(value) for name, value in schema.get("properties", {}).items()}
+def compile_default(schema: Mapping[str, Any], *, keep_nulls: bool = False) -> Default:
+    """The defaulting of values of this schema. `keep_nulls` leaves nulls that no default replaces, for
+    validation to find: what was applied is not decoded again, upstream."""
+    fields = {name: _field(value, keep_nulls) for name, value in schema.get("properties", {}).items()}
     extra = schema.get("additionalProperties")
-    additional = _field(extra) if isinstance(extra, Mapping) else None
-    items = _field(schema["items"]) if "items" in schema else None
+    additional = _field(extra, keep_nulls) if isinstance(extra, Mapping) else None
+    items = _field(schema["items"], keep_nulls) if "items" in schema else None
     defaults = [(name, field) for name, field in fields.items() if field.default is not None]
 
     def default(value: Any) -> None:
@@ -50,24 +51,26 @@ def compile_default(schema: Mapping[str, Any]) -> Default:
             elif item is None:
                 nulls.append(name)
         if nulls:
-            _settle_nulls(value, nulls, fields, additional)
+            _settle_nulls(value, nulls, fields, additional, keep_nulls)
 
     return default
 
 
-def _field(schema: Mapping[str, Any]) -> _Field:
-    return _Field(schema.get("default"), bool(schema.get("nullable")), compile_default(schema))
+def _field(schema: Mapping[str, Any], keep_nulls: bool) -> _Field:
+    nullable = bool(schema.get("nullable"))
+    return _Field(schema.get("default"), nullable, compile_default(schema, keep_nulls=keep_nulls))
 
 
 def _settle_nulls(
-    value: Json, names: list[str], fields: dict[str, _Field], additional: _Field | None
+    value: Json, names: list[str], fields: dict[str, _Field], additional: _Field | None, keep_nulls: bool
 ) -> None:
     for name in names:
         known = fields.get(name, additional)
         if known is None or known.nullable:
             continue
         if known.default is None:
-            del value[name]
+            if not keep_nulls:
+                del value[name]
         else:
             value[name] = _copy(known.default)
             _descend(known, value[name])

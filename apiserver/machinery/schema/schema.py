@@ -38,6 +38,7 @@ class Schema:
         self._openapi = dict(openapi)
         self._prune = compile_prune(openapi, root=True)
         self._default = compile_default(openapi)
+        self._default_applied = compile_default(openapi, keep_nulls=True)
         self._quick = compile_quick(openapi)
         self._check = compile_check(openapi)
         self._embedded = compile_embedded(openapi)
@@ -82,6 +83,11 @@ class Schema:
     def default(self, obj: Object) -> None:
         """Fill in defaults in place, and remove nulls where null is not a value."""
         self._default(obj)
+
+    def default_applied(self, obj: Object) -> None:
+        """Fill in defaults in place after a server-side apply: a null without a default stays, as an
+        error."""
+        self._default_applied(obj)
 
     def validate(self, obj: Object, old: Object | None = None) -> list[FieldError]:
         """Every error of the object. With the `old` object: without those of values that did not change."""

@@ -41,10 +41,9 @@ class Listing:
     @property
     def metadata(self) -> dict[str, object]:
         """The ListMeta."""
-        metadata: dict[str, object] = {
-            "resourceVersion": str(self.revision),
-            "continue": self.continue_token,
-        }
+        metadata: dict[str, object] = {"resourceVersion": str(self.revision)}
+        if self.continue_token:
+            metadata["continue"] = self.continue_token
         if self.remaining:
             metadata["remainingItemCount"] = self.remaining
         return metadata
@@ -75,6 +74,8 @@ async def _continued(
         raise errors.bad_request("specifying resource version is not allowed when using continue")
     token = continuation.decode(options.continue_token)
     start = prefix + token.start.encode()
+    if options.resource_version == "0":
+        limit = 0
     if token.revision == INCONSISTENT:
         revision = await store.fresh()
         return _from_cache(store, selection, prefix, start, limit, revision)
@@ -114,14 +115,15 @@ def _page(
 ) -> Listing:
     """One page out of the matches: key, view, and position among all `total` keys from the start of the
     page."""
-    page: list[tuple[bytes, View, int]] = list(islice(found, limit + 1))
-    if len(page) <= limit:
+    page: list[tuple[bytes, View, int]] = list(islice(found, limit))
+    if len(page) < limit or page[-1][2] == total - 1:
         return Listing(tuple(view for _, view, _ in page), revision)
-    key, _, position = page[limit - 1]
+    # Whether anything of what follows is selected is not looked at: the last page may be empty, as upstream.
+    key, _, position = page[-1]
     start = (key[len(prefix) :] + b"\x00").decode()
     token = continuation.encode(Continuation(revision, start))
     remaining = total - position - 1 if selection.everything else None
-    return Listing(tuple(view for _, view, _ in page[:limit]), revision, token, remaining)
+    return Listing(tuple(view for _, view, _ in page), revision, token, remaining)
 
 
 async def _at_revision(
@@ -151,7 +153,7 @@ async def _at_revision(
             if selection.everything or selection.matches(view):
                 views.append((item.key, view, position))
             position += 1
-        if not page.more or (wanted is not None and len(views) > wanted):
+        if not page.more or (wanted is not None and len(views) >= wanted):
             break
         cursor = page.items[-1].key + b"\x00"
     if not limit:

@@ -114,6 +114,8 @@ async def _create(request: Update) -> Updated:
             "and no existing object was found"
         )
         raise errors.conflict(store.resource.group_resource, request.name, why)
+    # Upstream compares a resourceVersion with that of the live object only where there is one.
+    obj["metadata"].pop("resourceVersion", None)
     if request.caller.may_create is not None:
         await request.caller.may_create()
     stored = await admit_and_store(store, request.version, obj, request.options, request.caller)
