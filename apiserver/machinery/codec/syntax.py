@@ -16,6 +16,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _PARTIAL_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)?(?:(?<=[0-9])[eE][+-]?[0-9]*)?")
+_INSIDE = ("in literal", "in numeric", "after decimal", "in exponent", "in string escape", "in \\u")
 _CLOSERS = {"}": "{", "]": "["}
 _WHERE_AFTER = {"{": "after object key:value pair", "[": "after array element"}
 
@@ -60,7 +61,9 @@ class _Scanner:
 
     def _fail(self, context: str) -> None:
         if self.at >= len(self.text):
-            raise _SyntaxError(END_OF_INPUT)
+            # Go ends the input with a space, which is what breaks a word, number or escape that is cut off.
+            inside = context.startswith(_INSIDE)
+            raise _SyntaxError(f"invalid character ' ' {context}" if inside else END_OF_INPUT)
         raise _SyntaxError(f"invalid character {quote_byte(ord(self.text[self.at]))} {context}")
 
     def _end(self) -> None:
