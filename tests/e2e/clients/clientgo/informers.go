@@ -52,8 +52,13 @@ func follow(ctx context.Context, env *Env, informer cache.SharedIndexInformer) (
 	}
 	seen := &log{}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { seen.add("add", obj) },
-		UpdateFunc: func(_, obj any) { seen.add("update", obj) },
+		AddFunc: func(obj any) { seen.add("add", obj) },
+		UpdateFunc: func(old, obj any) {
+			// The controller writes the status whenever it likes.
+			if labelOf(old) != labelOf(obj) {
+				seen.add("update", obj)
+			}
+		},
 		DeleteFunc: func(obj any) { seen.add("delete", obj) },
 	})
 	if err != nil {

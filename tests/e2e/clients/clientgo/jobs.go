@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
 
@@ -53,6 +55,26 @@ func nameOf(obj any) string {
 		return fmt.Sprintf("%T", obj)
 	}
 	return accessor.GetName()
+}
+
+// labelOf is the label that the function label sets.
+func labelOf(obj any) string {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetLabels()["step"]
+}
+
+// settle waits until the controller has nothing more to say about a job.
+func settle(ctx context.Context, env *Env, name string) error {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 15*time.Second, true, func(ctx context.Context) (bool, error) {
+		live, err := env.Jobs().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return field(live, "status", "observedGeneration") == live.GetGeneration(), nil
+	})
 }
 
 // InferenceJob is the type as a generated client would have it, as far as the scenarios need it.

@@ -201,8 +201,8 @@ func retryWatcher(ctx context.Context, env *Env) (Facts, error) {
 			if !open {
 				return nil, fmt.Errorf("the watch ended after %v", events)
 			}
-			if event.Type == watch.Bookmark {
-				continue
+			if event.Type == watch.Bookmark || event.Type == watch.Modified {
+				continue // The controller writes the status whenever it likes.
 			}
 			events = append(events, string(event.Type)+" "+nameOf(event.Object))
 			if nameOf(event.Object) == name {

@@ -5,13 +5,28 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // Recorder notes every request, and can cut connections in the middle of an answer.
 type Recorder struct {
 	mutex sync.Mutex
 	seen  []string
-	open  []io.Closer
+	open  []*cuttable
+}
+
+// cuttable is the body of an answer whose connection can be lost.
+type cuttable struct {
+	io.ReadCloser
+	lost atomic.Bool
+}
+
+func (c *cuttable) Read(into []byte) (int, error) {
+	count, err := c.ReadCloser.Read(into)
+	if err != nil && c.lost.Load() {
+		err = io.ErrUnexpectedEOF
+	}
+	return count, err
 }
 
 // Wrap puts the recorder around a transport.
@@ -24,12 +39,14 @@ func (r *Recorder) Wrap(inner http.RoundTripper) http.RoundTripper {
 			return response, err
 		}
 		line += " -> " + response.Header.Get("Content-Type")
-		r.note(line, response.Body)
+		body := &cuttable{ReadCloser: response.Body}
+		response.Body = body
+		r.note(line, body)
 		return response, nil
 	})
 }
 
-func (r *Recorder) note(line string, body io.Closer) {
+func (r *Recorder) note(line string, body *cuttable) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.seen = append(r.seen, line)
@@ -45,13 +62,14 @@ func (r *Recorder) Seen() []string {
 	return slices.Clone(r.seen)
 }
 
-// Cut closes the bodies of all answers so far; watches end as if the network had failed.
+// Cut loses the connections of all answers so far, as a network does.
 func (r *Recorder) Cut() {
 	r.mutex.Lock()
 	bodies := r.open
 	r.open = nil
 	r.mutex.Unlock()
 	for _, body := range bodies {
+		body.lost.Store(true)
 		body.Close()
 	}
 }

@@ -48,11 +48,18 @@ func causes(err error) []string {
 func apply(ctx context.Context, env *Env) (Facts, error) {
 	jobs := env.Jobs()
 	mine, other := metav1.ApplyOptions{FieldManager: "mine"}, metav1.ApplyOptions{FieldManager: "other"}
-	created, err := jobs.Apply(ctx, "a", job("a", map[string]any{"priority": int64(1), "gpuProducts": []any{"x"}}), mine)
+	wanted := job("a", map[string]any{"priority": int64(1), "gpuProducts": []any{"x"}})
+	if _, err := jobs.Apply(ctx, "a", wanted, mine); err != nil {
+		return nil, err
+	}
+	if err := settle(ctx, env, "a"); err != nil {
+		return nil, err
+	}
+	before, err := jobs.Get(ctx, "a", metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	again, err := jobs.Apply(ctx, "a", job("a", map[string]any{"priority": int64(1), "gpuProducts": []any{"x"}}), mine)
+	again, err := jobs.Apply(ctx, "a", wanted, mine)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +84,7 @@ func apply(ctx context.Context, env *Env) (Facts, error) {
 		return nil, err
 	}
 	return Facts{
-		"unchanged":      created.GetResourceVersion() == again.GetResourceVersion(),
+		"unchanged":      before.GetResourceVersion() == again.GetResourceVersion(),
 		"isConflict":     apierrors.IsConflict(conflict),
 		"causes":         causes(conflict),
 		"forced":         field(forced, "spec", "priority"),
