@@ -218,8 +218,7 @@ def delete_options_from_body(body: Any) -> DeleteOptions:
     kind = body.get("kind", "DeleteOptions")
     if kind != "DeleteOptions":
         version = body.get("apiVersion", "")
-        where = 'in scheme "pkg/runtime/scheme.go:111"'
-        raise errors.bad_request(f'no kind "{kind}" is registered for version "{version}" {where}')
+        raise errors.bad_request(f'no kind "{kind}" is registered for version "{version}" in scheme')
     preconditions = _typed(body, "preconditions", dict) or {}
     dry_run = _typed(body, "dryRun", list) or ()
     return _checked_delete(

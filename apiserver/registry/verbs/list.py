@@ -53,6 +53,9 @@ async def list_objects(store: ResourceStore, selection: Selection, options: List
     """The objects that are selected. Raises 400, 410, 422, 503, 504."""
     limit = max(options.limit, 0)
     prefix = store.keys.collection(store.resource, selection.namespace)
+    if selection.name and (selection.namespace or not store.resource.namespaced):
+        # At most one object: there is nothing to page through.
+        prefix, limit = store.key(selection.namespace, selection.name), 0
     if options.continue_token:
         return await _continued(store, selection, prefix, limit, options)
     version = options.resource_version

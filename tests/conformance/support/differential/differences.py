@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -66,6 +67,14 @@ def _owner_of_status(mismatch: Mismatch) -> bool:
 
 def _empty_list(mismatch: Mismatch) -> bool:
     return mismatch.path.endswith(".items") and (mismatch.theirs, mismatch.ours) == (None, [])
+
+
+def _quotes_the_phase(mismatch: Mismatch) -> bool:
+    """A text that quotes the whole object is theirs but for the phase in it."""
+    theirs, ours = mismatch.theirs, mismatch.ours
+    if not isinstance(theirs, str) or not isinstance(ours, str):
+        return False
+    return theirs == re.sub(r',\\*"status\\*":\{\\*"phase\\*":\\*"Pending\\*"\}', "", ours)
 
 
 def _warns(text: str) -> Callable[[Mismatch], bool]:
@@ -159,6 +168,85 @@ DIFFERENCES: tuple[Difference, ...] = (
         "kube-apiserver takes the revision of the list for a precondition of each deletion.",
         _anything,
         ("deletecollection: ?resourceVersion=0",),
+    ),
+    Difference(
+        "A job has the phase Pending from the start, also where a bad patch is quoted.",
+        _quotes_the_phase,
+        (
+            "merge: label number",
+            "json patch: label number",
+            "merge: unknown field, Strict",
+            "merge: duplicate key, Strict",
+            "json patch: unknown field, Strict",
+        ),
+    ),
+    Difference(
+        "The status of a patched object begins with the phase that it has had from the start.",
+        _at("[1].body.details.causes[0].message", "[1].body.message"),
+        ("status: merge of an unknown field",),
+    ),
+    Difference(
+        "A JSON patch that cannot be applied is answered with the reason: a CRD keeps it to itself.",
+        _at("[1].body.details.causes", "[1].err[0]"),
+        (
+            *(
+                f"json patch: {name}"
+                for name in (
+                    "remove what is missing",
+                    "add below what is missing",
+                    "test that fails",
+                    "test of what is missing",
+                    "list index too high",
+                    "copy",
+                    "unknown op",
+                    "no op",
+                    "no path",
+                )
+            ),
+            "kubectl: patch by json",
+        ),
+    ),
+    Difference(
+        "A change of the scale is noted with its time, like every other.",
+        _at("[2].body.metadata.managedFields[1].time"),
+        (
+            "scale: update, up",
+            "scale: update, right revision",
+            "scale: update, unknown field",
+            "scale: merge",
+            "scale: merge by a manager",
+        ),
+    ),
+    Difference(
+        "A scale that changes nothing writes nothing.",
+        _anything,
+        ("scale: update, the same", "scale: merge of something else"),
+    ),
+    Difference(
+        "A body that is no Scale is told what is wrong with it.",
+        _at("[1].body.message"),
+        (
+            "scale: update, string",
+            "scale: update, other kind",
+            "scale: update, no kind",
+            "scale: update, extensions kind",
+            "scale: update, broken",
+        ),
+    ),
+    Difference(
+        "A Scale is no row of a table: whoever asks for one is told so.",
+        _anything,
+        ("scale: get as table", "scale: get as partial"),
+    ),
+    Difference(
+        "Replicas are owned in the version of the job, whichever way they were set.",
+        _at("[1].body.details.causes[0].message", "[1].body.message"),
+        ("scale: apply",),
+    ),
+    Difference(
+        "The parameter shardSelector (alpha) is not offered.",
+        _at("[0].body.*.parameters"),
+        ("openapi: operations",),
     ),
     Difference("kube-apiserver names a place in its source code.", _without(' "pkg/runtime/scheme.go:111"')),
 )
