@@ -12,6 +12,8 @@ import hashlib
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
@@ -44,6 +46,11 @@ class ConfigSource:
             await self._fill(configuration, anew=anew)
         except (ConfigException, OSError, ValueError) as error:
             raise HostUnreachable(f"no usable configuration of the host cluster: {error}") from error
+        # Left to the HTTP library, the environment (and ~/.netrc, which is no source of ours) is read anew
+        # in a thread for every request.
+        configuration.client_session_kwargs = {"trust_env": False}
+        if not configuration.proxy:
+            configuration.proxy = proxy_of_environment(str(configuration.host))
         return configuration
 
     async def _fill(self, configuration: Configuration, *, anew: bool) -> None:
@@ -60,6 +67,14 @@ class ConfigSource:
 def in_cluster() -> bool:
     """Whether this process runs in a pod with a service account."""
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+
+
+def proxy_of_environment(url: str) -> str | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL, as client-go honours them."""
+    parts = urlsplit(url)
+    if not parts.hostname or proxy_bypass(parts.hostname):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 def fingerprint(configuration: Configuration) -> str:

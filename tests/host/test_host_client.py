@@ -11,6 +11,7 @@ import yaml
 from aiohttp import web
 
 from apiserver.host import HostClient, HostUnreachable
+from apiserver.host.config import proxy_of_environment
 from apiserver.machinery.errors import APIError
 
 Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -220,3 +221,16 @@ async def test_patches_carry_their_content_type_and_deletes_their_options(serve:
 async def test_a_missing_kubeconfig_says_so(tmp_path: Path) -> None:
     with pytest.raises(HostUnreachable, match="no usable configuration"):
         await HostClient.from_kubeconfig(str(tmp_path / "none"))
+
+
+def test_the_proxy_of_the_environment_is_used_but_for_hosts_that_it_excludes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert proxy_of_environment("https://api.example.com:6443") is None
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", ".local,10.0.0.1")
+    assert proxy_of_environment("https://api.example.com:6443") == "http://proxy:3128"
+    assert proxy_of_environment("https://10.0.0.1:443") is None
+    assert proxy_of_environment("https://kubernetes.local") is None

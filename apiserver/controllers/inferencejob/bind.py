@@ -8,7 +8,6 @@ from typing import Any
 from apiserver.controllers.clients import is_conflict, is_not_found
 from apiserver.controllers.inferencejob import names
 from apiserver.controllers.inferencejob.create import PARALLEL, settle
-from apiserver.controllers.inferencejob.names import Reason
 from apiserver.controllers.inferencejob.view import JobView
 from apiserver.controllers.inferencejob.world import Turn
 from apiserver.machinery.errors import APIError
@@ -27,8 +26,6 @@ async def bind_pods(turn: Turn) -> None:
         return
     slots = asyncio.Semaphore(PARALLEL)
     await settle([_bind(turn, replica, slots) for replica in unbound])
-    bound = ", ".join(f"{replica} to {turn.view.placements[replica]['node']}" for replica in unbound[:20])
-    turn.event("Normal", Reason.BOUND, f"Bound replicas {bound}")
 
 
 def _can_bind(pod: Object | None) -> bool:

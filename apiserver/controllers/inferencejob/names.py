@@ -64,8 +64,6 @@ class Reason:
     """Event: somebody deleted a pod; it is made again."""
     POD_CHANGED = "PodChanged"
     """Event: a pod differs from what the job says; it is replaced."""
-    CREATED_POD = "CreatedPod"
-    BOUND = "Bound"
     RELEASED = "Released"
     SUCCEEDED = "AllReplicasSucceeded"
     BACKOFF_LIMIT = "BackoffLimitExceeded"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import bisect
 import copy
 import uuid
 from collections.abc import AsyncIterator
@@ -93,7 +94,8 @@ class MemoryStore:
             raise errors.expired("too old resource version")
         cut, seen = self.cut, after
         while cut == self.cut:
-            for revision, kind, change, obj in list(self.history):
+            start = bisect.bisect_right(self.history, seen, key=lambda entry: entry[0])
+            for revision, kind, change, obj in self.history[start:]:
                 if revision > seen and kind == resource:
                     yield {"type": change, "object": copy.deepcopy(obj)}
             seen = self.revision
