@@ -50,7 +50,7 @@ _EXTERNAL: FlagGroup = (
     "A server outside of the cluster: it is registered, and nothing is deployed",
     (
         Flag("external-name", "the host that kube-apiserver reaches it at"),
-        Flag("secure-port", "its port", "8443"),
+        Flag("port", "its port", "8443"),
         Flag("cert-dir", "where it keeps its certificates", metavar="DIR"),
     ),
 )
@@ -130,7 +130,7 @@ def _external(values: Values) -> Callable[[], deploy.External] | None:
         return None
     if not values.given("cert-dir"):
         values.wrong("cert-dir", "must be given with --external-name")
-    host, port, directory = values.text("external-name"), values.port("secure-port"), values.text("cert-dir")
+    host, port, directory = values.text("external-name"), values.port("port"), values.text("cert-dir")
     return lambda: deploy.External(host=host, port=port, cert_dir=Path(directory))
 
 

@@ -9,12 +9,13 @@ from apiserver.endpoints.answer import answer_stored
 from apiserver.endpoints.call import Call
 from apiserver.endpoints.negotiation import accepted, unsupported
 from apiserver.machinery import errors
-from apiserver.machinery.codec import DecodeError, decode_value, encode, json_type, warning_texts
+from apiserver.machinery.codec import encode, warning_texts
 from apiserver.machinery.options import WriteOptions, patch_options
 from apiserver.machinery.patch import (
     JSONPatch,
     MergePatch,
     copy_json,
+    parse_apply_patch,
     parse_json_patch,
     parse_merge_patch,
     result_invalid,
@@ -104,29 +105,20 @@ def _apply(
     call: Call, body: bytes, options: WriteOptions
 ) -> tuple[Callable[[], Object], Callable[[Object], Object]]:
     """What the manager wants, anew for each try, and what becomes of the merged object."""
-    try:
-        value, duplicates = decode_value(body, "application/yaml")
-    except DecodeError as error:
-        why = f"error converting YAML to JSON: {error}"
-        raise errors.bad_request(f"error decoding YAML: {why}") from None
-    if value is None:
-        value = {}
-    if not isinstance(value, dict):
-        what = f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
-        raise errors.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {what}")
+    wanted = parse_apply_patch(body)
 
     def finish(merged: Object) -> Object:
-        if duplicates and options.field_validation == "Strict":
-            raise errors.bad_request(f"error strict decoding YAML: {', '.join(duplicates)}")
-        if options.field_validation == "Warn":
-            _warn(call, warning_texts(duplicates))
+        if wanted.strict_error and options.field_validation == "Strict":
+            raise wanted.strictly()
+        if wanted.strict_error and options.field_validation == "Warn":
+            _warn(call, warning_texts([wanted.strict_error]))
         try:
             take_in(call.store.resource, call.version, merged, applied=True)
         except ValueError as error:
             raise errors.bad_request(str(error)) from None
         return merged
 
-    return lambda: copy_json(value), finish
+    return lambda: copy_json(wanted.value), finish
 
 
 def _warn(call: Call, texts: list[str]) -> None:

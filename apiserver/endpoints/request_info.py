@@ -57,10 +57,14 @@ def parse_query(raw: bytes) -> Query:
 def _parse_query(raw: bytes) -> Query:
     found: dict[str, list[str]] = {}
     for part in raw.decode("utf-8", "replace").split("&"):
-        if not part or ";" in part or _BROKEN_ESCAPE.search(part):
+        if not part or ";" in part:
             continue
         name, _, value = part.partition("=")
-        found.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+        if "%" in part or "+" in part:
+            if _BROKEN_ESCAPE.search(part):
+                continue
+            name, value = unquote_plus(name), unquote_plus(value)
+        found.setdefault(name, []).append(value)
     return MappingProxyType({name: tuple(values) for name, values in found.items()})
 
 

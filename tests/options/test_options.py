@@ -176,7 +176,7 @@ def test_dev_takes_its_flags(tmp_path):
 
 
 def test_install_registers_an_external_server():
-    options = install_options("install", ["--external-name=localhost", "--secure-port=9443", "--cert-dir=/c"])
+    options = install_options("install", ["--external-name=localhost", "--port=9443", "--cert-dir=/c"])
     assert options.external is not None
     assert (options.external.host, options.external.port) == ("localhost", 9443)
 

@@ -67,7 +67,7 @@ class AIServer:
             "install",
             f"--kubeconfig={self.plane.kubeconfig}",
             "--external-name=localhost",
-            f"--secure-port={self.port}",
+            f"--port={self.port}",
             f"--cert-dir={self.cert_dir}",
         )
         self.wait_available()
