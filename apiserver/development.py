@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
+import logging
 import os
+import sys
 import tempfile
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import structlog
 import yaml
 
 from apiserver import run
@@ -31,24 +31,28 @@ from apiserver.auth.static_token import StaticTokenAuthenticator, ensure_token
 from apiserver.auth.union import UnionAuthenticator
 from apiserver.controllers.run import Controllers
 from apiserver.host.client import HostClient
-from apiserver.machinery.errors import APIError
+from apiserver.observability.logging import configure_logging
 from apiserver.options import ControllersConfig, DevConfig, ServingConfig
 from apiserver.registry.build import build_registry
 from apiserver.registry.local import LocalObjects
 from apiserver.server.chain import ChainConfig
-from apiserver.server.lifecycle import Lifecycle, bind
+from apiserver.server.lifecycle import Lifecycle
 from apiserver.simulator.core import CORE_RESOURCES
 from apiserver.simulator.fleet import Fleet
 from apiserver.simulator.garbage_collector import GarbageCollector
+from apiserver.simulator.kubectl_ways import understand_kubectl
 from apiserver.simulator.kubelet import Kubelet
 from apiserver.simulator.namespace_controller import NamespaceController
-from apiserver.simulator.sample import NAMESPACES, narrate, sample_job
+from apiserver.simulator.node_controller import NodeController
+from apiserver.simulator.population import await_ledger, populate
+from apiserver.simulator.sample import narrate, submit_sample
+from apiserver.simulator.welcome import farewell, welcome
 from certs.runner import publish_nothing
 from storage.open import open_store
 
-_log = structlog.get_logger(__name__)
-
 CLUSTER = "inference-apiserver-dev"
+LEDGER_SECONDS = 10.0
+"""How long the sample waits for the controllers to know the fleet."""
 
 
 class LocalNamespaces:
@@ -67,8 +71,21 @@ class LocalNamespaces:
         return await self.objects.get("namespaces", "", name)
 
 
-async def develop(config: DevConfig) -> None:
-    """Run until told to stop. Raises OSError, StorageError and CertificateError when it cannot start."""
+def configure_output(config: DevConfig) -> None:
+    """A person is watching: what is told is told in words, and logs are for trouble unless asked for."""
+    configure_logging(config.verbosity)
+    if not config.verbosity:
+        logging.getLogger().setLevel(logging.WARNING)
+
+
+def complain(text: str) -> None:
+    """Say why it does not start, in one line."""
+    print(f"inference-apiserver dev: {text}", file=sys.stderr, flush=True)
+
+
+async def develop(config: DevConfig, lifecycle: Lifecycle) -> None:
+    """Run until told to stop. Raises OSError, RuntimeError, StorageError and CertificateError when it cannot
+    start."""
     async with AsyncExitStack() as stack:
         data = config.data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=CLUSTER)))
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -85,92 +102,60 @@ async def develop(config: DevConfig) -> None:
                 (StaticTokenAuthenticator(token),), anonymous=AnonymousAuthenticator()
             ),
             authorizer=local_authorizer(),
-            lifecycle=Lifecycle(),
+            lifecycle=lifecycle,
             is_complete=lambda: cache.ready,
         )
         serving = ServingConfig(
             bind_address=config.bind_address, secure_port=config.secure_port, cert_dir=data / "certs"
         )
         tls, rotator = await run.certificates(serving, None, publish_nothing)
-        listener = bind(config.bind_address, config.secure_port)
+        listener = run.listen(serving)
         server = run.Server(registry, cache, storage, chain, serving, tls, rotator, listener)
         kubeconfig = (config.kubeconfig_out or data / "kubeconfig").absolute()
-        _write_kubeconfig(kubeconfig, server.address, rotator.material.ca_bundle_pem, token)
+        write_kubeconfig(kubeconfig, server.address, rotator.material.ca_bundle_pem, token)
         host = await HostClient.from_kubeconfig(str(kubeconfig))
         stack.push_async_callback(host.close)
-        jobs = [resource.plural for resource in RESOURCES if resource.namespaced]
         controllers = run.controllers(ControllersConfig(leader_elect=False), registry, host, "ai-system")
-        contents = [resource.plural for resource in resources if resource.namespaced]
+        simulated = (
+            Kubelet(objects),
+            NodeController(objects),
+            GarbageCollector(objects, {"InferenceJob": "inferencejobs", "Pod": "pods"}),
+            NamespaceController(objects, [item.plural for item in resources if item.namespaced]),
+        )
         await server.run(
-            [
-                _after(cache.wait_ready(), Kubelet(objects).run()),
-                _after(cache.wait_ready(), GarbageCollector(objects, [*jobs, "pods"]).run()),
-                _after(cache.wait_ready(), NamespaceController(objects, contents).run()),
-            ],
+            [_after(cache.wait_ready, part.run) for part in simulated],
             controllers,
             _cluster(config, server, objects, controllers, kubeconfig),
+            partial(understand_kubectl, objects=objects),
         )
+        _say(farewell(config.data_dir))
 
 
 async def _cluster(
     config: DevConfig, server: run.Server, objects: LocalObjects, controllers: Controllers, kubeconfig: Path
 ) -> None:
     """What comes once the server listens: nodes, controllers, and the sample with its story."""
-    await _populate(objects, Fleet(config.nodes, config.gpus_per_node))
-    _say(f"serving at {server.address}; try:\n")
-    _say(f"  export KUBECONFIG={kubeconfig}")
-    _say("  kubectl get inferencejobs,gpunodes,pods\n")
+    fleet = Fleet(config.nodes, config.gpus_per_node)
+    await populate(objects, fleet)
+    _say(welcome(server.address, kubeconfig, config.data_dir, fleet))
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(controllers.run())
+        await await_ledger(objects, fleet, LEDGER_SECONDS)
+        jobs, revision = await objects.list("inferencejobs")
         if config.sample:
-            await _sample(objects)
-        tasks.create_task(narrate(objects, _say))
+            _say(await submit_sample(objects))
+        tasks.create_task(narrate(objects, _say, jobs, revision))
 
 
-async def _populate(objects: LocalObjects, fleet: Fleet) -> None:
-    """Make the namespaces and nodes that are not there, and remove nodes beyond the fleet."""
-    for name in NAMESPACES:
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        with _unless(409):
-            await objects.create("namespaces", namespace)
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    wanted = {node["metadata"]["name"]: node for node in fleet.manifests(now)}
-    present, _ = await objects.list("nodes")
-    for node in present:
-        if node["metadata"]["name"] not in wanted:
-            await objects.delete("nodes", node)
-    for name, node in wanted.items():
-        with _unless(409):
-            created = await objects.create("nodes", node)
-            await objects.update_status("nodes", {**created, "status": node["status"]})
-        live = await objects.get("nodes", "", name)
-        if (live.get("status") or {}).get("capacity") != node["status"]["capacity"]:
-            await objects.update_status("nodes", {**live, "status": node["status"]})
+async def _after(
+    condition: Callable[[], Coroutine[Any, Any, None]], job: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    await condition()
+    await job()
 
 
-async def _sample(objects: LocalObjects) -> None:
-    with _unless(409):
-        await objects.create("inferencejobs", sample_job())
-        _say("submitted the sample job (kubectl describe inferencejob sample tells its story)")
-
-
-@contextlib.contextmanager
-def _unless(code: int) -> Iterator[None]:
-    """Let an API error of this code pass."""
-    try:
-        yield
-    except APIError as error:
-        if error.code != code:
-            raise
-
-
-async def _after(condition: Coroutine[Any, Any, None], job: Coroutine[Any, Any, None]) -> None:
-    await condition
-    await job
-
-
-def _write_kubeconfig(path: Path, server: str, ca: bytes, token: str) -> None:
-    """A kubeconfig for the local administrator, readable by its owner alone."""
+def write_kubeconfig(path: Path, server: str, ca: bytes, token: str) -> None:
+    """Write a kubeconfig for the local administrator, readable by its owner alone. Raises OSError."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -197,5 +182,6 @@ def _write_kubeconfig(path: Path, server: str, ca: bytes, token: str) -> None:
     fresh.replace(path)
 
 
-def _say(line: str) -> None:
-    print(line, flush=True)
+def _say(text: str) -> None:
+    if text:
+        print(text, flush=True)

@@ -6,12 +6,15 @@ exit code. The order at the start: storage, whom to trust, certificates, what is
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import os
 import socket
 import uuid
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +59,11 @@ from apiserver.server.lifecycle import serve as serve_http
 from apiserver.server.probes import readiness_checks
 from apiserver.server.protocol import APIProtocol
 from apiserver.server.tls import ServerTLS
-from certs import CertDirectory, GivenFiles, Names, Rotator, SecretSource, Source
+from certs import CertDirectory, CertificateError, GivenFiles, Names, Rotator, SecretSource, Source
 from certs.runner import Publish, utc_now
 from storage.cache import WatchCache
 from storage.compactor import Compactor
+from storage.errors import StorageError
 from storage.interface import Store
 from storage.open import EtcdOptions, open_store
 
@@ -77,29 +81,45 @@ API_SERVICES = tuple(
 def serve(config: ServeConfig) -> int:
     """Run the server beside a cluster until it is told to stop; gives the exit code."""
     logging.configure_logging(config.verbosity)
-    return _run(_serve(config))
+    return _run(partial(_serve, config), lambda text: _log.error("could not start", error=text))
 
 
 def dev(config: DevConfig) -> int:
     """Run everything on one machine, without a cluster, until told to stop; gives the exit code."""
-    from apiserver.development import develop
+    from apiserver.development import complain, configure_output, develop
 
-    logging.configure_logging(config.verbosity)
-    return _run(develop(config))
+    configure_output(config)
+    return _run(partial(develop, config), complain)
 
 
-def _run(main: Coroutine[Any, Any, None]) -> int:
+def _run(main: Callable[[Lifecycle], Job], complain: Callable[[str], None]) -> int:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
-            runner.run(main)
+            runner.run(_until_told(main))
         except BaseExceptionGroup as group:
             for error in _leaves(group):
                 _log.error("ended by a failure", error=str(error) or repr(error), exc_info=error)
             return 1
-        except (OSError, RuntimeError) as error:
-            _log.error("could not start", error=str(error))
+        except (OSError, RuntimeError, StorageError, CertificateError) as error:
+            complain(str(error))
             return 1
     return 0
+
+
+async def _until_told(main: Callable[[Lifecycle], Job]) -> None:
+    """Signals count from the first moment on: before there is a server to end in order, all is dropped."""
+    lifecycle = Lifecycle()
+    with lifecycle.signals():
+        running = asyncio.ensure_future(main(lifecycle))
+        told = asyncio.ensure_future(lifecycle.stopping.wait())
+        try:
+            await asyncio.wait((running, told), return_when=asyncio.FIRST_COMPLETED)
+            if not lifecycle.serving.is_set():
+                running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
+        finally:
+            told.cancel()
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
@@ -123,45 +143,57 @@ class Server:
     socket: socket.socket
 
     async def run(
-        self, background: Sequence[Job], controllers: Controllers, controlling: Job | None = None
+        self,
+        background: Sequence[Job],
+        controllers: Controllers,
+        controlling: Job | None = None,
+        front: Callable[[Any], Any] = lambda app: app,
     ) -> None:
         """Serve until told to stop. `background` goes on until all is served; the controllers stop first, so
-        that another replica can take over. `controlling` runs them in a way of its own."""
+        that another replica can take over. `controlling` runs them in a way of its own; `front` puts
+        something in front of the application."""
         lifecycle = self.chain.lifecycle
         checks = readiness_checks(self.cache, self.rotator, lifecycle, controllers.checks())
         application = build_application(self.registry, checks, self.chain)
         timings = Timings(shutdown_delay=self.serving.shutdown_delay, drain=self.serving.request_timeout)
-        with lifecycle.signals():
-            async with asyncio.TaskGroup() as tasks:
-                going_on = [
-                    tasks.create_task(job)
-                    for job in (
-                        self.cache.run(),
-                        Compactor(self.storage).run(),
-                        self.rotator.run(),
-                        *background,
-                    )
-                ]
-                tasks.create_task(self._control(controlling or controllers.run()))
-                await serve_http(
-                    application.app,
-                    [self.socket],
-                    lifecycle,
-                    tls=self.tls.context,
-                    protocol=APIProtocol,
-                    timings=timings,
+        async with asyncio.TaskGroup() as tasks:
+            going_on = [
+                tasks.create_task(job)
+                for job in (
+                    self.cache.run(),
+                    Compactor(self.storage).run(),
+                    self.rotator.run(),
+                    *background,
                 )
-                for task in going_on:
-                    task.cancel()
+            ]
+            tasks.create_task(self._control(controlling or controllers.run()))
+            await serve_http(
+                front(application.app),
+                [self.socket],
+                lifecycle,
+                tls=self.tls.context,
+                protocol=APIProtocol,
+                timings=timings,
+            )
+            for task in going_on:
+                task.cancel()
 
     async def _control(self, controlling: Job) -> None:
-        await self.chain.lifecycle.serving.wait()
-        await self.cache.wait_ready()
-        _log.info("serving", address=self.address)
+        """Controllers run from when there is something to control until the end begins, whichever comes
+        first: storage that never answers must not hold up the end."""
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(controlling)
+            running = tasks.create_task(self._once_ready(controlling))
             await self.chain.lifecycle.stopping.wait()
             running.cancel()
+
+    async def _once_ready(self, controlling: Job) -> None:
+        try:
+            await self.chain.lifecycle.serving.wait()
+            await self.cache.wait_ready()
+            _log.info("serving", address=self.address)
+            await controlling
+        finally:
+            controlling.close()
 
     @property
     def address(self) -> str:
@@ -169,7 +201,7 @@ class Server:
         return f"https://localhost:{self.socket.getsockname()[1]}"
 
 
-async def _serve(config: ServeConfig) -> None:
+async def _serve(config: ServeConfig, lifecycle: Lifecycle) -> None:
     async with AsyncExitStack() as stack:
         storage = await open_store(_store_at(config.storage))
         stack.push_async_callback(storage.close)
@@ -187,7 +219,7 @@ async def _serve(config: ServeConfig) -> None:
             authorizer=delegated_authorizer(
                 authorization, config.auth.always_allow_paths, unreachable=(HostUnreachable,)
             ),
-            lifecycle=Lifecycle(),
+            lifecycle=lifecycle,
             is_complete=lambda: cache.ready,
             front_proxy=live.request_header,
             request_timeout=config.serving.request_timeout,
@@ -199,12 +231,22 @@ async def _serve(config: ServeConfig) -> None:
         tls, rotator = await certificates(config.serving, host, publisher.publish)
         tls.set_authorities(live.current.authorities())
         live.on_change(lambda trusted: tls.set_authorities(trusted.authorities()))
-        listener = bind(config.serving.bind_address, config.serving.secure_port)
+        listener = listen(config.serving)
         server = Server(registry, cache, storage, chain, config.serving, tls, rotator, listener)
         await server.run(
             [namespaces.run(), *lookups],
             controllers(config.controllers, registry, host, config.serving.service_namespace),
         )
+
+
+def listen(serving: ServingConfig) -> socket.socket:
+    """The socket to serve on. Raises RuntimeError when it cannot be had."""
+    try:
+        return bind(serving.bind_address, serving.secure_port)
+    except OSError as error:
+        where = f"port {serving.secure_port} of {serving.bind_address}"
+        why = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise RuntimeError(f"cannot serve on {where}: {why}; --secure-port chooses another") from error
 
 
 def controllers(

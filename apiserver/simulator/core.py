@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from apiserver.machinery.field import FieldError, Path, required
+from apiserver.machinery.field import FieldError, Path, invalid, required
 from apiserver.machinery.model import APIModel, ListMap, PreserveUnknown
 from apiserver.machinery.resource import Resource, Version
 from apiserver.machinery.strategy import Strategy
@@ -165,10 +165,17 @@ class PodStrategy(Strategy):
         obj["status"] = {"phase": "Pending"}
 
     def validate(self, obj: Object) -> list[FieldError]:
-        """A pod has containers."""
-        if not obj["spec"].get("containers"):
-            return [required(Path("spec").child("containers"))]
-        return []
+        """A pod has containers, and these have names: what the simulated kubelet relies on."""
+        path, containers = Path("spec").child("containers"), obj["spec"].get("containers")
+        if not containers:
+            return [required(path)]
+        if not isinstance(containers, list):
+            return [invalid(path, containers, "must be a list")]
+        return [
+            required(path.index(index).child("name"))
+            for index, item in enumerate(containers)
+            if not isinstance(item, dict) or not isinstance(item.get("name"), str)
+        ]
 
 
 class Unconditional(Strategy):

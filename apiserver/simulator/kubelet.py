@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from apiserver.machinery.errors import APIError
-from apiserver.simulator.follow import follow
+from apiserver.simulator.follow import Sleep, follow, persist
 from apiserver.simulator.objects import Objects
 
 Object = dict[str, Any]
@@ -20,41 +20,49 @@ START_SECONDS = 1.0
 RUN_SECONDS = 6.0
 RUN_SECONDS_ANNOTATION = "simulator.ai.example.com/run-seconds"
 EXIT_CODE_ANNOTATION = "simulator.ai.example.com/exit-code"
+LONGEST_RUN = 1e8
+"""Seconds; three years are for ever."""
 TRIES = 5
 
 
 class Kubelet:
-    """Plays the kubelet of every simulated node. `now` gives RFC 3339."""
+    """Plays the kubelet of every simulated node. `now` gives RFC 3339, `sleep` takes seconds."""
 
-    def __init__(self, objects: Objects, now: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self, objects: Objects, now: Callable[[], str] | None = None, sleep: Sleep = asyncio.sleep
+    ) -> None:
         self._objects = objects
         self._now = now or _utc_now
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._sleep = sleep
 
     async def run(self) -> None:
         """Take every pod that is bound, and drop those that are deleted, until cancelled."""
+        await persist(self._follow, self._sleep)
+
+    async def _follow(self) -> None:
+        running: dict[str, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
             async for kind, pod in follow(self._objects, "pods"):
                 uid = pod["metadata"]["uid"]
                 if kind == "DELETED":
-                    task = self._running.pop(uid, None)
+                    task = running.pop(uid, None)
                     if task is not None:
                         task.cancel()
-                elif uid not in self._running and self._is_mine(pod):
-                    self._running[uid] = group.create_task(self._run_pod(pod))
+                elif uid not in running and self._is_mine(pod):
+                    running[uid] = group.create_task(self._run_pod(pod))
 
     def _is_mine(self, pod: Object) -> bool:
         phase = (pod.get("status") or {}).get("phase", "Pending")
         return bool(pod["spec"].get("nodeName")) and phase in ("Pending", "Running")
 
     async def _run_pod(self, pod: Object) -> None:
-        await asyncio.sleep(START_SECONDS)
+        await self._sleep(START_SECONDS)
         if not await self._report(pod, self._running_status):
             return
         seconds = _run_seconds(pod)
         if seconds is None:
             return
-        await asyncio.sleep(seconds)
+        await self._sleep(seconds)
         await self._report(pod, self._ended_status)
 
     async def _report(self, pod: Object, status_of: Callable[[Object], Object]) -> bool:
@@ -104,7 +112,7 @@ class Kubelet:
 
     def _ended_status(self, pod: Object) -> Object:
         now = self._now()
-        code = int((pod["metadata"].get("annotations") or {}).get(EXIT_CODE_ANNOTATION, "0"))
+        code = _exit_code(pod)
         status: Object = copy.deepcopy(pod["status"])
         status["phase"] = "Failed" if code else "Succeeded"
         status["conditions"] = [
@@ -122,11 +130,23 @@ def _run_seconds(pod: Object) -> float | None:
     """How long the pod runs; None for ever."""
     given = (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS_ANNOTATION)
     if given is not None:
-        try:
-            return max(float(given), 0.0)
-        except ValueError:
-            return RUN_SECONDS
+        seconds = _number(given)
+        return RUN_SECONDS if seconds is None else seconds
     return None if pod["spec"].get("restartPolicy", "Always") == "Always" else RUN_SECONDS
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < LONGEST_RUN else None
+
+
+def _exit_code(pod: Object) -> int:
+    """What the containers end with; what is no number is taken for a failure."""
+    given = (pod["metadata"].get("annotations") or {}).get(EXIT_CODE_ANNOTATION, "0")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= 3 else 1
 
 
 def _condition(kind: str, status: str, now: str) -> Object:

@@ -8,7 +8,7 @@ from typing import Any
 
 from apiserver.machinery.errors import APIError
 from apiserver.simulator.core import NAMESPACE_FINALIZER
-from apiserver.simulator.follow import follow
+from apiserver.simulator.follow import Sleep, follow, persist, unless
 from apiserver.simulator.objects import Objects
 
 Object = dict[str, Any]
@@ -20,12 +20,16 @@ class NamespaceController:
     """Deletes the contents of terminating namespaces. `contents` are the namespaced resources, by plural
     name."""
 
-    def __init__(self, objects: Objects, contents: Sequence[str]) -> None:
+    def __init__(self, objects: Objects, contents: Sequence[str], sleep: Sleep = asyncio.sleep) -> None:
         self._objects = objects
         self._contents = contents
+        self._sleep = sleep
 
     async def run(self) -> None:
         """Empty namespaces until cancelled."""
+        await persist(self._follow, self._sleep)
+
+    async def _follow(self) -> None:
         busy: set[str] = set()
         async with asyncio.TaskGroup() as group:
             async for kind, namespace in follow(self._objects, "namespaces"):
@@ -39,17 +43,14 @@ class NamespaceController:
     async def _empty(self, name: str) -> None:
         await self._mark(name)
         for step in (self._is_empty, self._is_released):
-            while not await step(name):  # noqa: ASYNC110 - nothing tells when others are done
-                await asyncio.sleep(RETRY_SECONDS)
+            while not await step(name):
+                await self._sleep(RETRY_SECONDS)
 
     async def _mark(self, name: str) -> None:
-        try:
+        with unless(404, 409):
             namespace = await self._objects.get("namespaces", "", name)
             status = {**(namespace.get("status") or {}), "phase": "Terminating"}
             await self._objects.update_status("namespaces", {**namespace, "status": status})
-        except APIError as error:
-            if error.code not in (404, 409):
-                raise
 
     async def _is_empty(self, name: str) -> bool:
         """Delete what is there; says whether nothing was."""
@@ -61,11 +62,8 @@ class NamespaceController:
                 if "deletionTimestamp" in item["metadata"]:
                     continue
                 meta = {key: item["metadata"][key] for key in ("namespace", "name", "uid")}
-                try:
+                with unless(404, 409):
                     await self._objects.delete(resource, {"metadata": meta})
-                except APIError as error:
-                    if error.code not in (404, 409):
-                        raise
         return left == 0
 
     async def _is_released(self, name: str) -> bool:
@@ -75,5 +73,7 @@ class NamespaceController:
             kept = [item for item in meta.get("finalizers") or () if item != NAMESPACE_FINALIZER]
             await self._objects.update("namespaces", {**namespace, "metadata": {**meta, "finalizers": kept}})
         except APIError as error:
+            if error.code not in (404, 409):
+                raise
             return error.code == 404
         return True
