@@ -10,11 +10,12 @@ from differential.cases import (
     reading,
     removing,
     subresources,
+    versions,
     watching,
     with_kubectl,
 )
 
-_MODULES = (creating, reading, watching, changing, applying, removing, subresources, with_kubectl)
+_MODULES = (creating, reading, watching, changing, applying, removing, subresources, versions, with_kubectl)
 
 
 def table() -> list[Case]:
