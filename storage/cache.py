@@ -24,6 +24,7 @@ from typing import Generic, TypeVar
 from storage.bucket import Change, Entry, Subscription, below
 from storage.errors import Compacted, FutureRevision, StorageError, Unavailable
 from storage.freshness import RevisionReader, RevisionWaiters
+from storage.history import oldest_readable
 from storage.interface import KeyValue, Store, Watch
 from storage.state import CacheState
 
@@ -56,7 +57,8 @@ class Phase(Enum):
 class WatchCache(Generic[T]):
     """See the module. `view` parses a value; when it raises, the object is kept out, counted in `rejected`
     and told to `on_reject`. `window` is the number of revisions, and `window_bytes` the size of values, that
-    each bucket remembers.
+    each bucket remembers. `history` is how many revisions before its start the cache goes back
+    to, where the store still has them: watches that were opened on a cache before it then go on.
     """
 
     def __init__(
@@ -68,12 +70,15 @@ class WatchCache(Generic[T]):
         bucket: Callable[[bytes], bytes],
         window: int = 8192,
         window_bytes: int = 64 << 20,
+        history: int = 0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_reject: Callable[[bytes, Exception], None] | None = None,
         on_phase: Callable[[Phase, StorageError | None], None] | None = None,
     ) -> None:
         self._store = store
+        self._history = history
+        self._head = 0
         self._prefix = prefix
         self._make_state: Callable[[], CacheState[T]] = lambda: CacheState(
             view, bucket, window, window_bytes, on_reject
@@ -225,7 +230,11 @@ class WatchCache(Generic[T]):
     async def _list(self) -> None:
         found: dict[bytes, Entry[T]] = {}
         rejected: set[bytes] = set()
-        page = await self._store.list(self._prefix, limit=PAGE)
+        head = begin = 0
+        if self._history and not self.ready:
+            head = await self._store.revision()
+            begin = await oldest_readable(self._store, self._prefix, head, self._history)
+        page = await self._store.list(self._prefix, limit=PAGE, revision=begin)
         revision = page.revision
         while True:
             self._state.parse(page.items, found, rejected)
@@ -238,8 +247,16 @@ class WatchCache(Generic[T]):
             self._start_anew()
         self.relists += self.ready
         self._state.load(found, rejected, revision)
-        self._waiters.reached(revision)
-        self._ready.set()
+        self._head = max(head, revision)
+        self._target = max(self._target, head)
+        self._reached()
+
+    def _reached(self) -> None:
+        self._waiters.reached(self.revision)
+        if self.revision >= self._head:
+            self._ready.set()
+        else:
+            self._lagging.set()
 
     async def _watch(self) -> None:
         async with (
@@ -252,7 +269,7 @@ class WatchCache(Generic[T]):
                 async for batch in stream:
                     self.last_heard = self._clock()
                     state.apply(batch)
-                    self._waiters.reached(self.revision)
+                    self._reached()
             finally:
                 self._stream = None
                 self._deadline = None

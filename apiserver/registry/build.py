@@ -15,6 +15,10 @@ from storage.cache import Phase, WatchCache
 from storage.errors import StorageError
 from storage.interface import Store
 
+HISTORY = 4096
+"""Revisions before a start that watches may go on from, so that a restart does not make everybody list
+anew."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -29,6 +33,7 @@ def build_registry(
         keys.root,
         view_factory(keys, buckets),
         bucket=keys.bucket,
+        history=HISTORY,
         on_reject=_report_rejected,
         on_phase=_report_phase,
     )

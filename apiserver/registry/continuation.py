@@ -2,8 +2,8 @@
 
 The form is upstream's (`k8s.io/apiserver/pkg/storage/continue.go`): base64url of
 `{"v":"meta.k8s.io/v1","rv":…,"start":…}`.
-A revision of −1 stands for a list that goes on although its revision is gone, and so need not be consistent.
-"""
+A negative revision stands for a list that goes on although its revision is gone, and so need not be
+consistent."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ def encode(continuation: Continuation) -> str:
 def decode(token: str) -> Continuation:
     """Read a token. Raises 400 for one that is not ours or points out of the list."""
     try:
-        text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        padded = token.encode("ascii") + b"=" * (-len(token) % 4)
+        text = base64.b64decode(padded, altchars=b"-_", validate=True)
         document, _ = load_json(text)
-    except (binascii.Error, DecodeError) as error:
+    except (binascii.Error, DecodeError, UnicodeEncodeError) as error:
         raise _invalid(str(error)) from None
     if not isinstance(document, dict):
         raise _invalid("it holds no object")
@@ -50,6 +51,7 @@ def decode(token: str) -> Continuation:
         raise _invalid(f"incorrect encoded start resourceVersion (version {_VERSION})")
     if not isinstance(start, str) or not start:
         raise _invalid(f"encoded start key empty (version {_VERSION})")
+    revision = max(revision, INCONSISTENT)
     if ".." in start.split("/"):
         raise _invalid(f"invalid encoded start key {start}")
     return Continuation(revision, start)

@@ -376,6 +376,28 @@ async def test_a_watch_from_before_the_start_is_refused(shim: Shim) -> None:
             cache.watch(scope, revision)
 
 
+async def test_a_watch_goes_on_over_a_restart_as_far_as_history_reaches(shim: Shim) -> None:
+    written = [await put(shim, JOBS + name) for name in (b"a", b"b", b"c")]
+    deleted = (await shim.txn((), [Delete(JOBS + b"a")])).revision
+    async with running(make(shim, history=100)) as cache:
+        changes = await read_until(cache.watch(JOBS, written[0]), deleted)
+        assert [change.revision for change in changes] == [*written[1:], deleted]
+        assert changes[-1].previous is not None
+        assert [entry.key for entry in cache.entries(JOBS)] == [JOBS + b"b", JOBS + b"c"]
+
+
+async def test_compacted_history_is_not_missed_at_the_start(shim: Shim) -> None:
+    written = [await put(shim, JOBS + name) for name in (b"a", b"b", b"c")]
+    await shim.compact(written[1])
+    async with running(make(shim, history=100)) as cache:
+        with pytest.raises(Expired):
+            cache.watch(JOBS, written[0])
+        assert [change.revision for change in await read_until(cache.watch(JOBS, written[1]), written[2])] == [
+            written[2]
+        ]
+        assert len(cache.entries(JOBS)) == 3
+
+
 async def test_a_broken_connection_neither_loses_nor_repeats_a_change(shim: Shim) -> None:
     async with running(make(shim)) as cache:
         watch = cache.watch(JOBS, cache.revision)

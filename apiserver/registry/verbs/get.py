@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from apiserver.machinery import errors
 from apiserver.machinery.field import FieldError
-from apiserver.machinery.gotext import quote
 from apiserver.machinery.options import GetOptions
+from apiserver.machinery.strconv import parse_unsigned
 from apiserver.registry.store import ResourceStore
 from apiserver.registry.view import View
 
@@ -31,10 +31,8 @@ async def wait_for_version(store: ResourceStore, resource_version: str) -> int:
 
 def parse_version(text: str) -> int:
     """A resourceVersion as a number. Raises 400."""
-    number = text.isascii() and text.isdigit()
-    if number and int(text) < 1 << 64:
-        return int(text)
-    why = "value out of range" if number else "invalid syntax"
-    detail = f"strconv.ParseUint: parsing {quote(text)}: {why}"
-    found = FieldError("FieldValueInvalid", "resourceVersion", detail, text)
-    raise errors.bad_request(f"invalid resource version: {found}")
+    try:
+        return parse_unsigned(text)
+    except ValueError as error:
+        found = FieldError("FieldValueInvalid", "resourceVersion", str(error), text)
+        raise errors.bad_request(f"invalid resource version: {found}") from None

@@ -11,6 +11,7 @@ from typing import Any
 from apiserver.machinery import errors
 from apiserver.machinery.field import FieldError
 from apiserver.machinery.options import WriteOptions
+from apiserver.machinery.strconv import parse_unsigned
 from apiserver.registry import checks, metadata
 from apiserver.registry.hooks import Attributes, Caller
 from apiserver.registry.store import ResourceStore, Stored, stored_from
@@ -223,11 +224,12 @@ def _match_revision(request: Update, obj: Object, live: Stored) -> None:
         detail = "must be specified for an update"
         error = FieldError("FieldValueInvalid", "metadata.resourceVersion", detail, 0)
         raise errors.invalid(resource.plural, resource.group, request.name, [error])
-    if not given.isdigit():
-        detail = f'strconv.ParseUint: parsing "{given}": invalid syntax'
-        error = FieldError("FieldValueInvalid", "resourceVersion", detail, given)
-        raise errors.invalid(resource.plural, resource.group, request.name, [error])
-    if int(given) != live.revision:
+    try:
+        wanted = parse_unsigned(given)
+    except ValueError as wrong:
+        error = FieldError("FieldValueInvalid", "resourceVersion", str(wrong), given)
+        raise errors.invalid(resource.plural, resource.group, request.name, [error]) from None
+    if wanted != live.revision:
         raise errors.conflict(resource.group_resource, request.name, errors.STALE)
 
 
