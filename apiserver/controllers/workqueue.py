@@ -48,6 +48,13 @@ class WorkQueue:
         self._failures: dict[str, int] = {}
         self._order = itertools.count()
         self._wake = asyncio.Event()
+        self._adds = metrics.queue_adds.labels(name)
+        self._retries = metrics.queue_retries.labels(name)
+        self._depth = metrics.queue_depth.labels(name)
+        self._wait = metrics.queue_wait.labels(name)
+        self._work = metrics.queue_work.labels(name)
+        self._unfinished = metrics.queue_unfinished.labels(name)
+        self._longest = metrics.queue_longest.labels(name)
 
     def __len__(self) -> int:
         """How many keys wait to be worked on now (delayed ones not counted)."""
@@ -57,14 +64,14 @@ class WorkQueue:
         """Have the key worked on as soon as a worker is free."""
         if key in self._waiting or key in self._again:
             return
-        metrics.queue_adds.labels(self.name).inc()
+        self._adds.inc()
         self._waiting[key] = self._clock.monotonic()
         if key in self._working:
             self._again.add(key)
             return
         self._ready.append(key)
         self._wake.set()
-        metrics.queue_depth.labels(self.name).set(len(self._ready))
+        self._depth.set(len(self._ready))
 
     def add_after(self, key: str, seconds: float) -> None:
         """Add the key after a while. Of several such calls for a key the earliest wins."""
@@ -83,7 +90,7 @@ class WorkQueue:
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         delay = min(self._base * 2.0 ** min(failures, 60), self._max) * (1 + JITTER * self._uniform())
-        metrics.queue_retries.labels(self.name).inc()
+        self._retries.inc()
         self.add_after(key, delay)
         return delay
 
@@ -108,7 +115,7 @@ class WorkQueue:
     def done(self, key: str) -> None:
         """The work on the key has ended, well or not."""
         now = self._clock.monotonic()
-        metrics.queue_work.labels(self.name).observe(now - self._working.pop(key))
+        self._work.observe(now - self._working.pop(key))
         if key in self._again:
             self._again.discard(key)
             self._ready.append(key)
@@ -117,7 +124,7 @@ class WorkQueue:
 
     def _start(self, key: str) -> str:
         now = self._clock.monotonic()
-        metrics.queue_wait.labels(self.name).observe(now - self._waiting.pop(key))
+        self._wait.observe(now - self._waiting.pop(key))
         self._working[key] = now
         self._observe_running(now)
         return key
@@ -133,6 +140,6 @@ class WorkQueue:
 
     def _observe_running(self, now: float) -> None:
         running = [now - since for since in self._working.values()]
-        metrics.queue_depth.labels(self.name).set(len(self._ready))
-        metrics.queue_unfinished.labels(self.name).set(sum(running))
-        metrics.queue_longest.labels(self.name).set(max(running, default=0.0))
+        self._depth.set(len(self._ready))
+        self._unfinished.set(sum(running))
+        self._longest.set(max(running, default=0.0))

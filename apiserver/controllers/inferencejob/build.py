@@ -94,7 +94,7 @@ def _parts(shared: Shared) -> _Parts:
     job_queue = WorkQueue(names.JOBS, clock)
     backoff = NodeBackoff(clock)
     cluster = Cluster(jobs, nodes, pods, entries)
-    scheduler = Scheduler(shared.objects, jobs, cluster, clock, shared.events, backoff, job_queue.add)
+    scheduler = Scheduler(shared.objects, jobs, cluster, clock, shared.events, backoff, job_queue.add_after)
     world = World(
         objects=shared.objects,
         host=host,

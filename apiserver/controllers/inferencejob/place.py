@@ -36,9 +36,7 @@ async def wait_for_place(turn: Turn) -> bool:
 def _tell(turn: Turn, *, healing: bool) -> None:
     report = turn.world.scheduler.reports.get(turn.view.key)
     if report is None:
-        if not healing and find(turn.view.conditions, names.SCHEDULED) is None:
-            turn.draft.not_placed(Reason.WAITING, "Waiting to be placed")
-            turn.draft.set(phase="Pending")
+        # Its first round is still to come, and will place it or say why not: nothing is worth a write before.
         return
     old = find(turn.view.conditions, names.SCHEDULED) or {}
     if healing:
@@ -47,7 +45,7 @@ def _tell(turn: Turn, *, healing: bool) -> None:
         return
     turn.draft.not_placed(Reason.WAITING, report.message)
     turn.draft.set(phase="Pending", queuePosition=report.position, readyReplicas=0)
-    if old.get("reason") != Reason.WAITING or old.get("message") != report.message:
+    if old.get("reason") != Reason.WAITING:
         turn.event("Warning", Reason.WAITING, report.message)
 
 
@@ -59,8 +57,9 @@ async def _write(turn: Turn) -> None:
     last = turn.world.reported.get(turn.view.key)
     waited = now - last if last is not None else None
     news = (find(turn.view.conditions, names.SCHEDULED) or {}).get("reason") != Reason.WAITING
-    if not news and waited is not None and waited < turn.world.limits.report:
-        turn.soon(turn.world.limits.report - waited)
+    interval = turn.world.scheduler.report_interval
+    if not news and waited is not None and waited < interval:
+        turn.soon(interval - waited)
         return
     turn.world.reported[turn.view.key] = now
     await turn.write_status()

@@ -44,6 +44,10 @@ IDLE_SHARE = 10.0
 processor."""
 MAX_REST = 1.0
 RETRY_SECONDS = 1.0
+REPORT_SECONDS = 10.0
+REPORTS_PER_SECOND = 50.0
+"""So many jobs tell a new place in the queue each second, at most."""
+MAX_EXPLAINED = 1024
 
 log = structlog.get_logger(__name__)
 
@@ -57,7 +61,7 @@ class Report:
 
 
 class Scheduler:
-    """See the module. `wake_job` has a job reconciled."""
+    """See the module. `wake_job` has a job reconciled after so many seconds."""
 
     def __init__(
         self,
@@ -67,7 +71,7 @@ class Scheduler:
         clock: Clock,
         events: EventRecorder,
         backoff: NodeBackoff,
-        wake_job: Callable[[str], None],
+        wake_job: Callable[[str, float], None],
     ) -> None:
         self.planner = Planner(cluster.fleet)
         self.reports: dict[str, Report] = {}
@@ -84,6 +88,9 @@ class Scheduler:
         self._wake_job = wake_job
         self._pending: dict[str, Pending] = {}
         self._running: dict[str, Running] = {}
+        self._told_old = False
+        """Whether the last round told reasons of an earlier one: another look is due."""
+        self._explained: dict[tuple[Demand, int], tuple[float, str]] = {}
         self._wake = asyncio.Event()
         jobs.add_handler(self._on_job)
 
@@ -99,7 +106,7 @@ class Scheduler:
     async def run(self) -> None:
         """Plan whenever something has changed, until cancelled."""
         while True:
-            await self._clock.wait(self._wake, self._backoff.next_expiry())
+            await self._clock.wait(self._wake, self._next_look())
             self._wake.clear()
             started = self._clock.monotonic()
             placed = await self.round()
@@ -107,6 +114,16 @@ class Scheduler:
             metrics.placement_cycle.observe(spent)
             if not placed and spent > 0:
                 await self._clock.sleep(min(spent * IDLE_SHARE, MAX_REST))
+
+    def _next_look(self) -> float | None:
+        """Seconds until something changes by the clock alone; None if nothing does."""
+        waits = [self._backoff.next_expiry()]
+        hold = self.planner.hold
+        if hold is not None:
+            waits.append(hold.since + self.planner.hold_seconds - self._clock.monotonic())
+        if self._told_old:
+            waits.append(REPORT_SECONDS)
+        return min((max(wait, 0.0) for wait in waits if wait is not None), default=None)
 
     async def round(self) -> int:
         """One round over the queue; returns how many jobs were placed."""
@@ -129,7 +146,7 @@ class Scheduler:
         if len(placed) >= ROUND_LIMIT:
             self._wake.set()
         else:
-            self._report([decision for decision in decisions if decision.assignment is None], excluded)
+            await self._report([each for each in decisions if each.assignment is None], excluded)
         return len(placed)
 
     # -- which jobs wait, which run
@@ -308,21 +325,39 @@ class Scheduler:
 
     # -- what was not placed
 
-    def _report(self, waiting: Sequence[Decision], excluded: Iterable[str]) -> None:
+    @property
+    def report_interval(self) -> float:
+        """The least seconds between two reports of one job: a long queue must not be a storm of writes."""
+        return max(REPORT_SECONDS, len(self._pending) / REPORTS_PER_SECOND)
+
+    async def _report(self, waiting: Sequence[Decision], excluded: Iterable[str]) -> None:
         closed = frozenset(excluded)
-        messages: dict[tuple[Demand, int], str] = {}
+        self._told_old = False
         self._preempt(waiting, closed)
         for decision in waiting:
             job = decision.job
-            message = messages.get((job.demand, job.replicas))
-            if message is None:
-                held = self.planner.hold.nodes if self.planner.hold else frozenset()
-                message = explain(self._cluster.fleet, job.demand, job.replicas, backed_off=closed, held=held)
-                messages[(job.demand, job.replicas)] = message
-            report = Report(decision.position, message)
-            if self.reports.get(job.key) != report:
-                self.reports[job.key] = report
-                self._wake_job(job.key)
+            report = Report(decision.position, await self._explain(job, closed))
+            known = self.reports.get(job.key)
+            if known == report or job.key not in self._pending:
+                continue
+            self.reports[job.key] = report
+            self._wake_job(job.key, 0.0 if known is None else self.report_interval)
+
+    async def _explain(self, job: Pending, closed: frozenset[str]) -> str:
+        """Why the job does not fit. It is the one thing here that looks at every node: so not too often, and
+        others get their turn in between."""
+        now = self._clock.monotonic()
+        at, message = self._explained.get((job.demand, job.replicas), (0.0, ""))
+        if message and now - at < REPORT_SECONDS:
+            self._told_old = self._told_old or now > at
+            return message
+        held = self.planner.hold.nodes if self.planner.hold else frozenset()
+        message = explain(self._cluster.fleet, job.demand, job.replicas, backed_off=closed, held=held)
+        if len(self._explained) >= MAX_EXPLAINED:
+            self._explained.clear()
+        self._explained[job.demand, job.replicas] = (now, message)
+        await asyncio.sleep(0)
+        return message
 
     def _preempt(self, waiting: Sequence[Decision], closed: frozenset[str]) -> None:
         """Find victims for the first jobs of the queue that outrank somebody."""
@@ -357,7 +392,7 @@ class Scheduler:
                 leaving.add(key)
                 self.evictions[key] = f"Preempted by {job.key} of priority {job.priority}"
                 metrics.placements.labels("preempted").inc()
-                self._wake_job(key)
+                self._wake_job(key, 0.0)
             room = nominate(fleet, job.demand, job.replicas, excluded=closed)
         # What comes free for this job is not free for the next one of the queue.
         for node, count in room or ():

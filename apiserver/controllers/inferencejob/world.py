@@ -38,8 +38,6 @@ class Limits:
     """A gang whose pods could not be made for so long is released whole."""
     force: float = 30.0
     """A pod that should be gone for so long, on a node that does not answer, is deleted by force."""
-    report: float = 10.0
-    """The least time between two writes that only tell a new place in the queue."""
     recheck: float = 300.0
     """Every job is looked at again after so long, whatever was missed."""
 

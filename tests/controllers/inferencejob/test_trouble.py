@@ -188,3 +188,18 @@ async def test_a_queue_position_is_not_written_more_often_than_every_ten_seconds
         assert len(writes) <= 2
         await lab.settle(60)
         assert lab.status("last")["queuePosition"] == 5
+
+
+async def test_the_reasons_told_become_the_present_ones_even_if_nothing_more_happens() -> None:
+    lab = Lab()
+    lab.node("gpu-1", 1)
+    async with lab.running():
+        lab.submit("big", gpuCount=4)
+        await lab.settle()
+        lab.node("gpu-2", 2)
+        lab.node("gpu-3", 2)
+        await lab.settle(60)
+        assert lab.status("big")["message"] == (
+            "0/3 nodes can host a replica: 3 not enough free nvidia.com/gpu (need 4)"
+        )
+        assert lab.events() == ["WaitingForGPUs"], "one event for one state"
