@@ -58,7 +58,7 @@ def user_from(headers: Headers, config: RequestHeaderConfig) -> UserInfo | None:
     """The user whom trusted headers name; None when they name nobody."""
     names = _compiled(config)
     found: dict[bytes, list[str]] = {}
-    extra: dict[str, tuple[str, ...]] = {}
+    extra: dict[str, list[str]] = {}
     for key, value in headers:
         if key in names.wanted:
             found.setdefault(key, []).append(text_of(value))
@@ -68,26 +68,28 @@ def user_from(headers: Headers, config: RequestHeaderConfig) -> UserInfo | None:
     if not name:
         return None
     groups = (value for header in names.groups for value in found.get(header, ()) if value)
-    return UserInfo(name, _first(found, names.uids), tuple(groups), extra)
+    return UserInfo(name, _first(found, names.uids), tuple(groups), _settled(extra))
 
 
 def extra_from(headers: Headers, prefix: str) -> dict[str, tuple[str, ...]]:
     """Extra values by key. Keys are what follows the prefix: lower-cased, then percent-decoded."""
-    extra: dict[str, tuple[str, ...]] = {}
+    extra: dict[str, list[str]] = {}
     start = (_lower(prefix),)
     for key, value in headers:
         if key.startswith(start):
             _add_extra(extra, key, value, start)
-    return extra
+    return _settled(extra)
 
 
-def _add_extra(
-    extra: dict[str, tuple[str, ...]], key: bytes, value: bytes, prefixes: tuple[bytes, ...]
-) -> None:
+def _add_extra(extra: dict[str, list[str]], key: bytes, value: bytes, prefixes: tuple[bytes, ...]) -> None:
     for prefix in prefixes:
         if key.startswith(prefix):
             name = decode_key(text_of(key[len(prefix) :]))
-            extra[name] = (*extra.get(name, ()), text_of(value))
+            extra.setdefault(name, []).append(text_of(value))
+
+
+def _settled(extra: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(values) for name, values in extra.items()}
 
 
 def decode_key(encoded: str) -> str:

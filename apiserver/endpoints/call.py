@@ -4,9 +4,10 @@ about.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.types import Receive, Scope, Send
 
@@ -16,8 +17,13 @@ from apiserver.machinery.managedfields import default_manager
 from apiserver.registry.hooks import Caller
 from apiserver.registry.store import ResourceStore
 
+T = TypeVar("T")
+
 MAX_BODY = 3 * 1024 * 1024
 """Bytes that a request body may have, as kube-apiserver's `MaxRequestBodyBytes`."""
+
+MAX_DECODED_HERE = 128 * 1024
+"""Bytes of a body up to which it is decoded at once. Larger ones take up to a second, in a thread."""
 
 MayCreate = Callable[["Call"], Awaitable[None]]
 
@@ -86,3 +92,8 @@ class Call:
             chunks.append(chunk)
             if not message.get("more_body", False):
                 return b"".join(chunks)
+
+
+async def decoded(body: bytes, decode: Callable[[], T]) -> T:
+    """What `decode` makes of `body`; in a thread when that may take long, so that others are served meanwhile."""
+    return decode() if len(body) <= MAX_DECODED_HERE else await asyncio.to_thread(decode)

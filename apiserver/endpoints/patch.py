@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apiserver.endpoints.answer import answer_stored
-from apiserver.endpoints.call import Call
+from apiserver.endpoints.call import Call, decoded
 from apiserver.endpoints.negotiation import accepted, unsupported
 from apiserver.machinery import errors
 from apiserver.machinery.codec import encode, warning_texts
@@ -41,7 +41,7 @@ async def patch(call: Call) -> None:
     options = patch_options(call.query, apply=media_type == APPLY_PATCH)
     info = call.request.info
     if media_type == APPLY_PATCH:
-        intention, finish = _apply(call, body, options)
+        intention, finish = await decoded(body, lambda: _apply(call, body, options))
         updated = await apply_object(
             call.store,
             call.version,
@@ -54,7 +54,7 @@ async def patch(call: Call) -> None:
             call.caller(),
         )
     else:
-        change = read_patch(media_type, body, options)
+        change = await decoded(body, lambda: read_patch(media_type, body, options))
         updated = await patch_object(
             call.store,
             call.version,
@@ -123,4 +123,5 @@ def _apply(
 
 def _warn(call: Call, texts: list[str]) -> None:
     """Once each, however often the patch is tried."""
-    call.request.warnings.extend(text for text in texts if text not in call.request.warnings)
+    known = set(call.request.warnings)
+    call.request.warnings.extend(text for text in dict.fromkeys(texts) if text not in known)

@@ -161,8 +161,13 @@ def unsupported_media_type(message: str) -> APIError:
     return APIError(415, "UnsupportedMediaType", message)
 
 
+MAX_CAUSES = 100
+"""How many field errors a 422 tells. A hostile object of 3 MiB has a million, each with its own text."""
+
+
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> APIError:
-    """422: the object breaks its schema or rules; one cause for each field error."""
+    """422: the object breaks its schema or rules; one cause for each of the first `MAX_CAUSES` field errors."""
+    errors = errors[:MAX_CAUSES]
     subject = f"{kind}.{group}" if group else kind
     texts = list(dict.fromkeys(str(error) for error in errors))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -100,8 +100,9 @@ class Quantity:
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> Quantity:
-    match = _TEXT.fullmatch(text)
-    if match is None or not text or len(text) > _LIMIT:
+    # The length first: the expression takes quadratic time to refuse a long row of digits.
+    match = _TEXT.fullmatch(text) if 0 < len(text) <= _LIMIT else None
+    if match is None:
         raise QuantityError(WRONG_FORMAT)
     sign, whole, fraction, suffix = match[1], match[2], match[3] or "", match[4]
     form, base, exponent = _interpret(suffix)

@@ -22,6 +22,10 @@ MAX_DEPTH = 128
 """How deep objects and arrays may nest. Go allows 10,000; ours is so low that recursion over an object is
 safe everywhere in this program (Python's stack ends at about 1,000 frames); real objects stay below 40."""
 
+MAX_VALUES = 100_000
+"""How many values (fields, items) a document may hold: each costs time in every step of a request, and real
+objects that fit into storage have a tenth of it."""
+
 MAX_STRICT_ERRORS = 100
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _CONTAINERS = frozenset((dict, list))
@@ -70,10 +74,10 @@ def _key_count(body: bytes) -> int:
 def survey(root: Any) -> tuple[int, bool]:
     """How many keys all objects of a value hold together, and whether there is a float in it.
 
-    Raises DecodeError when it nests too deeply.
+    Raises DecodeError when it nests too deeply or holds too many values.
     """
     level = [root] if type(root) in _CONTAINERS else []
-    keys = depth = 0
+    keys = items = depth = 0
     has_float = False
     while level:
         depth += 1
@@ -85,6 +89,10 @@ def survey(root: Any) -> tuple[int, bool]:
             if type(node) is dict:
                 keys += len(node)
                 values = node.values()
+            else:
+                items += len(node)
+            if keys + items > MAX_VALUES:
+                raise DecodeError("exceeded max number of values")
             kinds = set(map(type, values))
             if float in kinds:
                 has_float = True
@@ -113,7 +121,9 @@ def _load_leniently(body: bytes) -> Any:
     numbers = _Numbers()
     try:
         text = body.decode("utf-8", "replace")
-        value = json.loads(text, parse_constant=_refuse, parse_float=numbers.read, parse_int=_int)
+        value = json.loads(
+            text, parse_constant=_refuse, parse_float=numbers.read, parse_int=numbers.read_whole
+        )
     except RecursionError:
         raise DecodeError("exceeded max depth") from None
     except ValueError:
@@ -143,9 +153,9 @@ class _Numbers:
             self.too_large.append(text)
         return value
 
-
-def _int(text: str) -> float:
-    return int(text) if len(text) <= 20 else float(text)
+    def read_whole(self, text: str) -> float:
+        """Beyond twenty digits no integer is meant to be exact, and Python's would cost quadratic time."""
+        return int(text) if len(text) <= 20 else self.read(text)
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -162,7 +172,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 def _duplicates(body: bytes) -> Iterator[str]:
     """The strict error texts, in the order of the document, each path once."""
-    pairs = json.loads(body.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=_int)
+    pairs = json.loads(body.decode("utf-8", "replace"), object_pairs_hook=_Pairs, parse_int=float)
     seen: dict[str, None] = {}
     for path in _duplicate_paths(pairs, ""):
         seen.setdefault(path)

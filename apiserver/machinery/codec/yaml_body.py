@@ -17,11 +17,11 @@ from typing import Any
 import yaml
 
 from apiserver.machinery.codec.gotext import quote
-from apiserver.machinery.codec.json_body import MAX_DEPTH, DecodeError, normalise_numbers
+from apiserver.machinery.codec.json_body import MAX_DEPTH, MAX_VALUES, DecodeError, normalise_numbers
 from apiserver.machinery.codec.yaml_scalar import Scalar, resolve
 
-MAX_NODES = 1_000_000
-"""How many nodes a document may have after its aliases are expanded."""
+MAX_NODES = 2 * MAX_VALUES
+"""How many nodes, keys among them, a document may have after its aliases are expanded."""
 
 _MERGE = "tag:yaml.org,2002:merge"
 _BINARY = "tag:yaml.org,2002:binary"
@@ -89,6 +89,7 @@ class _Builder:
         self.duplicates: list[str] = []
         self.root: Any = None
         self.nodes = 0
+        self.expanded = False
 
     def build(self, events: Iterator[yaml.Event]) -> tuple[Any, list[str]]:
         """Consume the events of the first document."""
@@ -137,13 +138,17 @@ class _Builder:
         if name not in self.anchors:
             raise DecodeError(f"yaml: unknown anchor '{name}' referenced")
         original = self.anchors[name]
+        self.expanded = True
         self._count(original.nodes)
         return _Built(_copy(original.value), original.nodes, original.depth, original.is_map)
 
     def _count(self, nodes: int) -> None:
         self.nodes += nodes
         if self.nodes > MAX_NODES:
-            raise DecodeError("yaml: document contains excessive aliasing")
+            what = (
+                "document contains excessive aliasing" if self.expanded else "exceeded max number of values"
+            )
+            raise DecodeError(f"yaml: {what}")
 
     def _add(self, built: _Built, line: int, event: yaml.Event | None) -> None:
         """Put a finished node where it belongs in the innermost open one."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import orjson
 
-from apiserver.machinery.codec.json_body import DecodeError, load_json
+from apiserver.machinery.codec.json_body import MAX_DEPTH, DecodeError, load_json, survey
 from apiserver.machinery.errors import APIError, Cause, bad_request, too_large
 
 MAX_OPERATIONS = 10_000
@@ -52,6 +52,7 @@ class JSONPatch:
         try:
             for operation in self.operations:
                 state.step(operation)
+            state.check_size()
         except _DoesNotApplyError as error:
             raise APIError(422, "Invalid", _REJECTED, causes=[Cause(message=str(error))]) from None
         return state.document
@@ -127,12 +128,21 @@ class _State:
             raise _DoesNotApplyError(f"Unexpected kind: {operation.kind}")
         perform(operation)
 
+    def check_size(self) -> None:
+        """The outcome is bounded as a decoded body is. Raises _DoesNotApplyError."""
+        try:
+            survey(self.document)
+        except DecodeError as error:
+            raise _DoesNotApplyError(f"the patched document {error}") from None
+
     def _find(self, pointer: str | None, text: str, kind: str) -> tuple[Any, str]:
         """The container that a pointer leads into, and the key in it."""
         if pointer is None:
             source = "from" if "from" in text else "path"
             raise _DoesNotApplyError(f"{kind} operation failed to decode {source}: missing value")
         parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")]
+        if len(parts) > MAX_DEPTH:
+            raise _DoesNotApplyError(f"{kind} operation does not apply: {text} exceeded max depth")
         node = self.document if len(parts) > 1 else None
         for part in parts[1:-1]:
             try:
@@ -181,7 +191,11 @@ class _State:
         source, key = self._find(operation.source, "from path", "copy")
         value = _get(source, key, f"error in copy for from: '{operation.source}'")
         target, name = self._find(operation.path, "destination path", "copy")
-        encoded = orjson.dumps(value)
+        try:
+            encoded = orjson.dumps(value)
+        except orjson.JSONEncodeError:
+            # Copies of copies nest ever deeper; orjson stops at 254.
+            raise _DoesNotApplyError("Unable to complete the copy: exceeded max depth") from None
         self.copied += len(encoded) if value is not None else 0
         if self.copied > MAX_COPIED_BYTES:
             increase = f"the accumulated size increase of copy is {self.copied}"

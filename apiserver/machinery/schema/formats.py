@@ -90,7 +90,7 @@ def is_uri(text: str) -> bool:
 def is_ipv4(text: str) -> bool:
     """A dotted address; leading zeros are tolerated."""
     parts = text.split(".")
-    return len(parts) == 4 and all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts)
+    return len(parts) == 4 and all(_is_at_most(part, 255) for part in parts)
 
 
 def is_ipv6(text: str) -> bool:
@@ -104,9 +104,15 @@ def is_ipv6(text: str) -> bool:
 def is_cidr(text: str) -> bool:
     """An address, a slash and a prefix length."""
     address, slash, length = text.partition("/")
-    if not slash or not (length.isascii() and length.isdigit()):
+    if not slash:
         return False
-    return (is_ipv4(address) and int(length) <= 32) or (is_ipv6(address) and int(length) <= 128)
+    return (is_ipv4(address) and _is_at_most(length, 32)) or (is_ipv6(address) and _is_at_most(length, 128))
+
+
+def _is_at_most(text: str, limit: int) -> bool:
+    """Whether a text is a whole number up to a limit below 1,000; however many digits it has."""
+    digits = text.lstrip("0")[:4]
+    return text.isascii() and text.isdigit() and int(digits or "0") <= limit
 
 
 def is_hostname(text: str) -> bool:

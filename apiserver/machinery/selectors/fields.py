@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 from apiserver.machinery.errors import bad_request
+from apiserver.machinery.selectors.bounds import ensure_length
 
 Fields = Mapping[str, str]
 
@@ -63,6 +64,7 @@ EVERYTHING = FieldSelector()
 
 def parse_field_selector(text: str, supported: Container[str] | None = None) -> FieldSelector:
     """Read a field selector. Raises a 400 APIError when it is broken or a field is not `supported`."""
+    ensure_length(text)
     terms = []
     for part in sorted(_split(text)):
         if not part:

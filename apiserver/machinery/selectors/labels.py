@@ -13,6 +13,7 @@ from typing import Any, Literal
 from apiserver.machinery.errors import bad_request
 from apiserver.machinery.field import FieldError, Path, invalid
 from apiserver.machinery.objectmeta.names import label_key, label_value
+from apiserver.machinery.selectors.bounds import ensure_length
 
 Operator = Literal["exists", "!", "=", "==", "!=", "in", "notin", ">", "<"]
 Labels = Mapping[str, str]
@@ -86,6 +87,7 @@ def parse_label_selector(text: str) -> LabelSelector:
     """Read a label selector. Raises a 400 APIError with upstream's text."""
     if not text:
         return EVERYTHING
+    ensure_length(text)
     try:
         requirements = _Parser(text).parse()
     except _ParseError as error:
