@@ -9,6 +9,7 @@ import structlog
 from apiserver.machinery.resource import Resource
 from apiserver.registry.hooks import Admission
 from apiserver.registry.keys import KeySpace
+from apiserver.registry.measured import MeasuredStore
 from apiserver.registry.store import Registry, ResourceStore
 from apiserver.registry.view import View, view_factory
 from storage.cache import Phase, WatchCache
@@ -27,6 +28,7 @@ def build_registry(
 ) -> tuple[Registry, WatchCache[View]]:
     """The registry, and its cache, whose `run` belongs into the caller's TaskGroup."""
     keys = KeySpace(prefix)
+    storage = MeasuredStore(storage)
     buckets = {keys.collection(resource): resource for resource in resources}
     cache: WatchCache[View] = WatchCache(
         storage,
