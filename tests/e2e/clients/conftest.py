@@ -85,6 +85,6 @@ def helm(controlplane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -
             [str(program), *args], capture_output=True, text=True, timeout=SECONDS, check=False, env=env
         )
         assert done.returncode == 0, f"helm {' '.join(args)}: {done.stderr}{done.stdout}"
-        return done.stdout
+        return done.stdout + done.stderr
 
     return run
