@@ -19,8 +19,7 @@ async def release_gang(turn: Turn) -> bool:
     scheduler = turn.world.scheduler
     if turn.view.suspended:
         turn.draft.not_placed(Reason.SUSPENDED, "The job is suspended")
-    elif turn.view.key in scheduler.evictions and turn.view.placements:
-        message = scheduler.evictions[turn.view.key]
+    elif turn.view.placements and (message := scheduler.evictions.get(turn.view.key)):
         if (find(turn.view.conditions, names.SCHEDULED) or {}).get("reason") != Reason.PREEMPTED:
             turn.event("Warning", Reason.PREEMPTED, message)
         turn.draft.not_placed(Reason.PREEMPTED, message)

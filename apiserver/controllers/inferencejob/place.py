@@ -57,7 +57,7 @@ async def _write(turn: Turn) -> None:
     last = turn.world.reported.get(turn.view.key)
     waited = now - last if last is not None else None
     news = (find(turn.view.conditions, names.SCHEDULED) or {}).get("reason") != Reason.WAITING
-    interval = turn.world.scheduler.report_interval
+    interval = turn.world.scheduler.reports.interval
     if not news and waited is not None and waited < interval:
         turn.soon(interval - waited)
         return

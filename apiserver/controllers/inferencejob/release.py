@@ -17,6 +17,9 @@ from apiserver.machinery.errors import APIError
 Object = dict[str, Any]
 
 POLL_SECONDS = 5.0
+MAX_AT_ONCE = 64
+"""Replicas that one transaction releases: each may be on another node, and etcd takes 128 operations by
+default."""
 
 
 def everything(turn: Turn) -> set[int]:
@@ -38,7 +41,9 @@ async def give_back(turn: Turn, replicas: AbstractSet[int], *, keep_ended: bool)
     for replica in sorted(running):
         await stop(turn, turn.pods[replica])
     running &= turn.pods.keys()
-    await write_off(turn, replicas - running)
+    leaving = sorted(replicas - running)
+    for start in range(0, len(leaving) or 1, MAX_AT_ONCE):
+        await write_off(turn, set(leaving[start : start + MAX_AT_ONCE]))
     if not keep_ended:
         for replica in sorted((replicas - running) & turn.pods.keys()):
             await stop(turn, turn.pods[replica])
