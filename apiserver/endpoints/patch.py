@@ -9,7 +9,7 @@ from apiserver.endpoints.answer import answer_stored
 from apiserver.endpoints.call import Call, decoded
 from apiserver.endpoints.negotiation import accepted, unsupported
 from apiserver.machinery import errors
-from apiserver.machinery.codec import encode, warning_texts
+from apiserver.machinery.codec import encode, json_type, warning_texts
 from apiserver.machinery.options import WriteOptions, patch_options
 from apiserver.machinery.patch import (
     JSONPatch,
@@ -88,6 +88,10 @@ def _take_in_patched(call: Call, patched: Any, strictness: list[str], options: W
     """The patched document as an object of the version. Raises 422 with the document when it is none."""
     if not isinstance(patched, dict) or not isinstance(patched.get("kind"), str) or not patched["kind"]:
         raise result_invalid(patched, f"Object 'Kind' is missing in '{encode(patched).decode().strip()}'")
+    if not isinstance(patched.get("apiVersion") or "", str):
+        found = json_type(patched["apiVersion"])
+        why = f"json: cannot unmarshal {found} into Go struct field .apiVersion of type string"
+        raise result_invalid(patched, why)
     document = copy_json(patched)
     try:
         unknown = take_in(call.store.resource, call.version, patched)

@@ -60,7 +60,9 @@ def replicas_intention(resource: Resource, scale: Object, namespace: str, name: 
 
 
 def prune_scale(scale: Object) -> list[str]:
-    """Drop what a Scale does not have; gives the strict error texts for it."""
+    """Drop what a Scale does not have; gives the strict error texts for it. Raises 400 for what has another
+    type than it has in a Scale."""
+    _check_types(scale)
     unknown: list[str] = []
     for part, known in (("spec", _SPEC), ("status", _STATUS)):
         content = scale.get(part)
@@ -73,12 +75,25 @@ def prune_scale(scale: Object) -> list[str]:
     return [f'unknown field "{path}"' for path in unknown]
 
 
+def _check_types(scale: Object) -> None:
+    for part in ("metadata", "spec", "status"):
+        if not isinstance(scale.get(part) or {}, dict):
+            raise _of_wrong_type(part, "an object")
+    for name in _KEPT:
+        if not isinstance((scale.get("metadata") or {}).get(name), str | None):
+            raise _of_wrong_type(f"metadata.{name}", "a string")
+
+
+def _of_wrong_type(path: str, wanted: str) -> errors.APIError:
+    return errors.bad_request(
+        f'{KIND} in version "v1" cannot be handled as a {KIND}: {path} must be {wanted}'
+    )
+
+
 def _replicas(scale: Object) -> int:
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or isinstance(replicas, bool):
-        raise errors.bad_request(
-            f'{KIND} in version "v1" cannot be handled as a {KIND}: spec.replicas must be an integer'
-        )
+        raise _of_wrong_type("spec.replicas", "an integer")
     return replicas
 
 

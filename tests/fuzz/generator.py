@@ -1,4 +1,4 @@
-"""Requests out of an OpenAPI v3 document: mostly almost right, because what is plainly wrong is refused early.
+"""Requests out of an OpenAPI v3 document: nearly right, because what is plainly wrong is refused early.
 
 One seed is one sequence. Values come from the schema, from what earlier answers held (names, revisions,
 continue tokens), and from a list of things that break programs.
@@ -144,6 +144,36 @@ ACCEPTS = (
     b"\xff\xfe/\x80",
     b"application/json," * 500,
 )
+ODD_REVISIONS = ("0", "", "1", "-1", "999999999999", "²", "01", "1.0", "9" * 30)
+_NUMBERS = ("1", "2", "0", "-1", "500", "9" * 18, "9" * 19, "+1", "x", "1.5")
+PARAMETERS = {
+    "resourceVersionMatch": ("Exact", "NotOlderThan", ""),
+    "timeoutSeconds": _NUMBERS,
+    "limit": _NUMBERS,
+    "gracePeriodSeconds": _NUMBERS,
+    "timeout": ("1s", "1ms", "0", "-1s", "1h", "9" * 30 + "h", "1e5s", "1ns"),
+    "fieldValidation": ("Strict", "Warn", "Ignore", "strict"),
+    "dryRun": ("All", "All", "", "None"),
+    "propagationPolicy": ("Foreground", "Background", "Orphan"),
+    "includeObject": ("None", "Object", "Metadata", "x"),
+    "fieldManager": ("m", "n", "m", "kubectl", "é", "x" * 129),
+}
+POINTERS = (
+    *(
+        "",
+        "/",
+        "/-",
+        "/kind",
+        "/apiVersion",
+        "/status",
+        "/spec",
+        "/spec/image",
+        "/spec/args/-",
+        "/spec/args/0",
+    ),
+    *("/spec/env/-", "/spec/podTemplate", "/metadata", "/metadata/name", "/metadata/labels/a~1b"),
+    *("/metadata/labels", "/metadata/managedFields", "/metadata/finalizers/-", "/metadata/resourceVersion"),
+)
 CONTENT_TYPES = (
     JSON,
     YAML,
@@ -233,6 +263,8 @@ class Generator:
     def attempt(self) -> Attempt:
         """The next attempt."""
         pick, operation = self._random, self._random.choice(self._operations)
+        if operation.method == "DELETE" and pick.random() < 0.6:
+            operation = pick.choice(self._operations)  # else hardly anything is ever found
         method = pick.choice(METHODS) if pick.random() < 0.04 else operation.method
         path = self._path(operation.path)
         query = self._query(operation)
@@ -296,33 +328,13 @@ class Generator:
         pick = self._random
         if pick.random() < 0.15:
             return self._odd_text()
-        match name:
-            case "labelSelector" | "fieldSelector":
-                return pick.choice(SELECTORS)
-            case "resourceVersion":
-                return pick.choice(
-                    (*self.memory.revisions, "0", "", "1", "-1", "999999999999", "²", "01", "1.0", "9" * 30)
-                )
-            case "resourceVersionMatch":
-                return pick.choice(("Exact", "NotOlderThan", ""))
-            case "timeoutSeconds" | "limit" | "gracePeriodSeconds":
-                return pick.choice(("1", "2", "0", "-1", "500", "9" * 18, "9" * 19, "+1", "x", "1.5"))
-            case "timeout":
-                return pick.choice(("1s", "1ms", "0", "-1s", "1h", "9" * 30 + "h", "1e5s", "1ns"))
-            case "continue":
-                return self._token()
-            case "fieldValidation":
-                return pick.choice(("Strict", "Warn", "Ignore", "strict"))
-            case "dryRun":
-                return pick.choice(("All", "All", "", "None"))
-            case "propagationPolicy":
-                return pick.choice(("Foreground", "Background", "Orphan"))
-            case "includeObject":
-                return pick.choice(("None", "Object", "Metadata", "x"))
-            case "fieldManager":
-                return pick.choice(("m", "n", "m", "kubectl", "é", "x" * 129))
-            case _:
-                return pick.choice(("true", "false", "1", "0", "", "x"))
+        if name in {"labelSelector", "fieldSelector"}:
+            return pick.choice(SELECTORS)
+        if name == "resourceVersion":
+            return pick.choice((*self.memory.revisions, *ODD_REVISIONS))
+        if name == "continue":
+            return self._token()
+        return pick.choice(PARAMETERS.get(name, ("true", "false", "1", "0", "", "x")))
 
     def _token(self) -> str:
         pick = self._random
@@ -357,7 +369,7 @@ class Generator:
     def _headers(self) -> list[tuple[bytes, bytes]]:
         pick = self._random
         headers = [(b"host", b"server")]
-        if pick.random() < 0.5:
+        if pick.random() < 0.25:
             headers.append((b"accept", pick.choice(ACCEPTS)))
         if pick.random() < 0.7:
             headers.append((b"user-agent", pick.choice(AGENTS)))
@@ -428,37 +440,9 @@ class Generator:
     def _pointer(self) -> str:
         pick = self._random
         if pick.random() < 0.5:
-            return pick.choice(
-                (
-                    "/spec",
-                    "/spec/image",
-                    "/spec/args/-",
-                    "/spec/args/0",
-                    "/metadata/labels",
-                    "/metadata/labels/a~1b",
-                )
-                + (
-                    "",
-                    "/",
-                    "/metadata",
-                    "/status",
-                    "/kind",
-                    "/apiVersion",
-                    "/metadata/name",
-                    "/metadata/managedFields",
-                )
-                + (
-                    "/metadata/finalizers/-",
-                    "/metadata/resourceVersion",
-                    "/spec/env/-",
-                    "/spec/podTemplate",
-                    "/-",
-                )
-            )
-        return "".join(
-            f"/{pick.choice(('a', '0', '-', '~', '~2', '-1', '99999999999999999999', 'spec', ''))}"
-            for _ in range(pick.randint(0, 6))
-        )
+            return pick.choice(POINTERS)
+        parts = ("a", "0", "-", "~", "~2", "-1", "9" * 20, "spec", "")
+        return "".join(f"/{pick.choice(parts)}" for _ in range(pick.randint(0, 6)))
 
     def _object(self, schema: Schema) -> dict[str, Any]:
         """An object that is nearly right: what was answered before, or one anew; a few places spoilt."""
@@ -475,7 +459,7 @@ class Generator:
             spec = value.get("spec")
             if isinstance(spec, dict) and "image" not in spec and pick.random() < 0.9:
                 spec["image"] = "registry.example.com/a:1"
-        while pick.random() < 0.25:
+        while pick.random() < 0.15:
             self._mutate(value)
         return value
 

@@ -305,6 +305,51 @@ async def test_no_more_than_a_hundred_faults_of_an_object_are_told(served):
     assert len(answer.json()["details"]["causes"]) == MAX_CAUSES
 
 
+@pytest.mark.parametrize("wrong", [None, "", "x/v1", "ai.example.com/v9", "a/b/c", 1, [], {}, True])
+@pytest.mark.parametrize("path", ["", "/status", "/scale"])
+async def test_a_patch_of_the_version_is_refused_or_without_effect(served, wrong, path):
+    await served.send(Attempt("POST", JOBS, headers=((b"content-type", JSON),), body=job()))
+    # A manager of the other version, so that the patched object would have to be converted.
+    other = JOBS.replace("/v1/", "/v1alpha1/")
+    applied = job().replace(b"/v1", b"/v1alpha1")
+    query = b"fieldManager=other&force=true"
+    headers = ((b"content-type", APPLY_PATCH),)
+    assert (await served.send(Attempt("PATCH", f"{other}/a", query, headers, applied))).code == 200
+    body = json.dumps({"apiVersion": wrong, "spec": {"replicas": 2}}).encode()
+    headers = ((b"content-type", MERGE_PATCH),)
+    await put_through(
+        served, Attempt("PATCH", f"{JOBS}/a{path}", b"", headers, body), {200, 422} if path else {422}
+    )
+    assert (await served.send(Attempt("GET", f"{JOBS}/a"))).json()["apiVersion"] == "ai.example.com/v1"
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        {"spec": "x"},
+        {"spec": []},
+        {"status": 1},
+        {"metadata": 1},
+        {"metadata": {"resourceVersion": 1}},
+        {"metadata": {"uid": []}},
+        {"spec": {"replicas": "1"}},
+        {"spec": {"replicas": True}},
+        {"spec": {"replicas": 2**40}},
+        {"spec": {"replicas": 1.5}},
+    ],
+    ids=str,
+)
+async def test_a_scale_of_wrong_types_is_refused(served, scale):
+    await served.send(Attempt("POST", JOBS, headers=((b"content-type", JSON),), body=job()))
+    patch = Attempt(
+        "PATCH", f"{JOBS}/a/scale", b"", ((b"content-type", MERGE_PATCH),), json.dumps(scale).encode()
+    )
+    await put_through(served, patch, {400, 422})
+    whole = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, **scale}
+    put = Attempt("PUT", f"{JOBS}/a/scale", b"", ((b"content-type", JSON),), json.dumps(whole).encode())
+    await put_through(served, put, {400, 422})
+
+
 @pytest.mark.parametrize("path", ["..", ".", "a%2Fb", "a\x00b", "ñ", "a\nb", "x" * 100_000, " ", "a;b", "%"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 async def test_a_name_that_cannot_be_is_not_found_or_refused(served, method, path):

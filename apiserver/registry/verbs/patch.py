@@ -35,7 +35,11 @@ async def patch(
             raise AssertionError("a patch that creates is an apply")
         before = _copy(live)
         patched = change(live)
-        track(store, before, patched, version, subresource, options, caller)
+        if subresource:
+            patched.update(apiVersion=before["apiVersion"], kind=before["kind"])  # not written through it
+        if patched.get("apiVersion") == before["apiVersion"]:
+            # Of another version nothing is known that could be tracked; validation refuses it.
+            track(store, before, patched, version, subresource, options, caller)
         return patched
 
     request = Update(
