@@ -27,10 +27,14 @@ from apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from apiserver.apis.ai.resources import RESOURCES
 from apiserver.auth.anonymous import AnonymousAuthenticator
 from apiserver.auth.authorizer import local_authorizer
+from apiserver.auth.request import Credentials
 from apiserver.auth.static_token import StaticTokenAuthenticator, ensure_token
+from apiserver.auth.token import bearer_token
 from apiserver.auth.union import UnionAuthenticator
+from apiserver.auth.user import UserInfo
 from apiserver.controllers.run import Controllers
 from apiserver.host.client import HostClient
+from apiserver.machinery.errors import unauthorized
 from apiserver.observability.logging import configure_logging
 from apiserver.options import ControllersConfig, DevConfig, ServingConfig
 from apiserver.registry.build import build_registry
@@ -71,6 +75,16 @@ class LocalNamespaces:
         return await self.objects.get("namespaces", "", name)
 
 
+class NoOtherTokens:
+    """Whoever shows a token that is nobody's is not anonymous but wrong."""
+
+    async def authenticate(self, credentials: Credentials) -> UserInfo | None:
+        """See `Authenticator`. Raises 401."""
+        if bearer_token(credentials.headers):
+            raise unauthorized()
+        return None
+
+
 def configure_output(config: DevConfig) -> None:
     """A person is watching: what is told is told in words, and logs are for trouble unless asked for."""
     configure_logging(config.verbosity)
@@ -99,7 +113,7 @@ async def develop(config: DevConfig, lifecycle: Lifecycle) -> None:
         token = await asyncio.to_thread(ensure_token, data / "token")
         chain = ChainConfig(
             authenticator=UnionAuthenticator(
-                (StaticTokenAuthenticator(token),), anonymous=AnonymousAuthenticator()
+                (StaticTokenAuthenticator(token), NoOtherTokens()), anonymous=AnonymousAuthenticator()
             ),
             authorizer=local_authorizer(),
             lifecycle=lifecycle,

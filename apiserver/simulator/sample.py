@@ -12,6 +12,8 @@ from apiserver.simulator.objects import Objects
 Object = dict[str, Any]
 
 SAMPLE = "sample"
+NOT_JUDGED = "Waiting to be placed"
+"""What the controller says of a job before its first attempt to place it."""
 
 
 def sample_job() -> Object:
@@ -75,4 +77,6 @@ def _tell(kind: str, job: Object, told: dict[str, str], say: Callable[[str], Non
 
 
 def _has_no_room(status: Object) -> bool:
-    return any(item.get("reason") == "WaitingForGPUs" for item in status.get("conditions") or ())
+    """Whether placement has been tried in vain; before it has, the status says that it waits for that."""
+    waits = any(item.get("reason") == "WaitingForGPUs" for item in status.get("conditions") or ())
+    return waits and status.get("message") not in ("", None, NOT_JUDGED)

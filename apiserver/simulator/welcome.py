@@ -44,12 +44,12 @@ def farewell(data: Path | None) -> str:
     return f"Stopped. What was there is kept in {_short(data.absolute())}." if data else "Stopped."
 
 
-def find_kubectl(path: str | None = None, python: str = sys.executable) -> str | None:
+def find_kubectl(path: str | None = None, python: str | None = None) -> str | None:
     """How to call kubectl: by its name if it is on the search path, else the one beside this Python; None if
     there is none."""
     if shutil.which("kubectl", path=path):
         return "kubectl"
-    beside = Path(python).parent / "kubectl"
+    beside = Path(python or sys.executable).parent / "kubectl"
     return _short(beside) if os.access(beside, os.X_OK) else None
 
 

@@ -10,6 +10,7 @@ from apiserver.controllers.clients import is_not_found
 from apiserver.controllers.conditions import find
 from apiserver.controllers.inferencejob import ledger, names
 from apiserver.controllers.inferencejob.names import Reason
+from apiserver.controllers.inferencejob.pods import demand_of
 from apiserver.controllers.inferencejob.podstate import (
     failure_message,
     is_disruption,
@@ -18,7 +19,8 @@ from apiserver.controllers.inferencejob.podstate import (
 )
 from apiserver.controllers.inferencejob.release import give_back
 from apiserver.controllers.inferencejob.world import Turn
-from apiserver.controllers.placement.facts import is_ready, ready_condition
+from apiserver.controllers.placement.facts import is_ready, node_facts, obstacle_of, ready_condition
+from apiserver.controllers.placement.fleet import hard_taints, untolerated
 from apiserver.machinery.errors import APIError
 
 Object = dict[str, Any]
@@ -67,7 +69,18 @@ async def _lost(turn: Turn, replica: int, placement: Object) -> str:
     if (turn.view.uid, replica) in turn.world.unhealthy.get(placement["node"], ()):
         turn.world.backoff.failed(placement["node"])
         return f"a {turn.view.resource} of node {placement['node']} is unhealthy"
+    if pod is None and (why := _closed(turn, node)):
+        return f"its pod has left node {placement['node']}, which {why}"
     return ""
+
+
+def _closed(turn: Turn, node: Object) -> str:
+    """Why a node may not get the pod again that it has lost; "" if it may. Who drains a node would otherwise
+    never see it empty."""
+    if obstacle := obstacle_of(node):
+        return f"is {obstacle}"
+    taint = untolerated(hard_taints(node_facts(node, {})), demand_of(turn.view).tolerations)
+    return f"has the taint {taint.key}" if taint is not None else ""
 
 
 def _unready(turn: Turn, node: Object) -> str:
