@@ -4,7 +4,7 @@ process."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from apiserver.controllers.clients import Host, Items, Object, Objects
@@ -18,10 +18,19 @@ class HostListWatch:
     """A collection of the host cluster. Lists by streaming where the server offers it: it is cheaper for the
     server, which then keeps no copy of the list in memory."""
 
-    def __init__(self, host: Host, path: str, query: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        transform: Callable[[Object], Object] = lambda obj: obj,
+    ) -> None:
+        """`transform` cuts objects down while they stream in, so that the whole list is never held uncut."""
         self._host = host
         self._path = path
         self._query = dict(query or {})
+        self._transform = transform
         self._streams = True
 
     @property
@@ -68,7 +77,7 @@ class HostListWatch:
                 if event["type"] == "DELETED":
                     objects.pop(key, None)
                 else:
-                    objects[key] = obj
+                    objects[key] = self._transform(obj)
         raise ConnectionError(f"the streaming list of {self._path} ended before it was complete")
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from apiserver.controllers.clients import Host, Object
+from apiserver.controllers.clock import Clock
 from apiserver.controllers.inferencejob import names
 from apiserver.controllers.inferencejob.backoff import NodeBackoff
 from apiserver.controllers.inferencejob.cluster import Cluster
@@ -17,6 +20,7 @@ from apiserver.controllers.informer import Informer
 from apiserver.controllers.listwatch import HostListWatch, ObjectsListWatch
 from apiserver.controllers.reconciler import Runner
 from apiserver.controllers.registry import Controller, Shared
+from apiserver.controllers.store import Indexer
 from apiserver.controllers.workqueue import WorkQueue
 
 JOB_WORKERS = 16
@@ -82,15 +86,8 @@ def _parts(shared: Shared) -> _Parts:
         names.GPU_NODES,
         lambda: Informer(ObjectsListWatch(shared.objects, names.GPU_NODES), clock, indexers=INDEXERS),
     )
-    nodes = shared.informer(
-        "nodes", lambda: Informer(HostListWatch(host, "/api/v1/nodes"), clock, transform=trim_node)
-    )
-    pods = shared.informer(
-        "pods",
-        lambda: Informer(
-            HostListWatch(host, "/api/v1/pods"), clock, transform=trim_pod, indexers=pod_indexers()
-        ),
-    )
+    nodes = shared.informer("nodes", lambda: _cut_down(host, "nodes", trim_node, clock, {}))
+    pods = shared.informer("pods", lambda: _cut_down(host, "pods", trim_pod, clock, pod_indexers()))
     job_queue = WorkQueue(names.JOBS, clock)
     backoff = NodeBackoff(clock)
     cluster = Cluster(jobs, nodes, pods, entries)
@@ -110,3 +107,11 @@ def _parts(shared: Shared) -> _Parts:
     parts = _Parts(world, job_queue, WorkQueue(names.GPU_NODES, clock))
     shared.parts[names.GROUP] = parts
     return parts
+
+
+def _cut_down(
+    host: Host, resource: str, trim: Callable[[Object], Object], clock: Clock, indexers: Mapping[str, Indexer]
+) -> Informer:
+    """An informer of a core/v1 resource that cuts objects down, also while they stream in."""
+    source = HostListWatch(host, f"/api/v1/{resource}", transform=trim)
+    return Informer(source, clock, transform=trim, indexers=indexers)

@@ -96,7 +96,7 @@ class InferenceJobController:
         turn.draft.condition(names.DEGRADED, "True", Reason.FORBIDDEN, error.message)
         turn.draft.set(phase="Terminating" if turn.view.deleting else "Degraded", message=error.message)
         lasting = known.get("status") == "True" and turn.age(since) > turn.world.limits.start
-        if turn.view.placements and lasting:
+        if turn.view.holding and lasting:
             turn.draft.not_placed(Reason.GANG_RELEASED, error.message)
         await turn.write_status()
 

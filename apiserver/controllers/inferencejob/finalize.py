@@ -25,6 +25,6 @@ async def finalize(turn: Turn) -> bool:
 
 async def let_go(turn: Turn) -> None:
     """Take the finalizer off a job that lives and holds nothing: it can be deleted at once."""
-    idle = not turn.view.placements and not turn.held and turn.view.key not in turn.world.scheduler.placing
+    idle = not turn.view.holding and not turn.held and turn.view.key not in turn.world.scheduler.placing
     if turn.view.holds_finalizer and idle and not turn.view.spec.get("scratch"):
         await turn.set_finalizer(False)

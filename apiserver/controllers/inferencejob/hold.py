@@ -19,7 +19,7 @@ async def release_gang(turn: Turn) -> bool:
     scheduler = turn.world.scheduler
     if turn.view.suspended:
         turn.draft.not_placed(Reason.SUSPENDED, "The job is suspended")
-    elif turn.view.placements and (message := scheduler.evictions.get(turn.view.key)):
+    elif turn.view.holding and (message := scheduler.evictions.get(turn.view.key)):
         if (find(turn.view.conditions, names.SCHEDULED) or {}).get("reason") != Reason.PREEMPTED:
             turn.event("Warning", Reason.PREEMPTED, message)
         turn.draft.not_placed(Reason.PREEMPTED, message)
@@ -30,7 +30,7 @@ async def release_gang(turn: Turn) -> bool:
         # As for batch/v1 Jobs: the deadline starts anew when the job goes on.
         turn.draft.set(startTime=None)
     await turn.write_status()
-    if await give_back(turn, everything(turn), keep_ended=False):
+    if await give_back(turn, everything(turn) - turn.view.completed, keep_ended=False):
         await let_go(turn)
     return True
 
@@ -39,4 +39,4 @@ def _released_by_draft(turn: Turn) -> bool:
     """Whether the status says so: written earlier, or by a step of this turn."""
     scheduled = find(turn.draft.get("conditions"), names.SCHEDULED) or {}
     releasing = scheduled.get("status") == "False" and scheduled.get("reason") in names.RELEASING
-    return releasing and bool(turn.view.placements)
+    return releasing and turn.view.holding

@@ -18,7 +18,7 @@ Object = dict[str, Any]
 async def observe(turn: Turn) -> None:
     """Write what the pods show."""
     ended = _newly_ended(turn)
-    done = ended | {replica for replica, item in turn.view.placements.items() if not item.get("gpus")}
+    done = {replica for replica in ended | turn.view.completed if replica < turn.view.replicas}
     if len(done) == turn.view.replicas:
         await succeed(turn)
         return

@@ -25,8 +25,8 @@ async def wait_for_place(turn: Turn) -> bool:
         await turn.write_status()
         await let_go(turn)
         return True
-    _tell(turn, healing=bool(turn.view.placements))
-    if turn.view.placements:
+    _tell(turn, healing=turn.view.holding)
+    if turn.view.holding:
         return False
     await _write(turn)
     await let_go(turn)
@@ -39,11 +39,15 @@ def _tell(turn: Turn, *, healing: bool) -> None:
         # Its first round is still to come, and will place it or say why not: nothing is worth a write before.
         return
     old = find(turn.view.conditions, names.SCHEDULED) or {}
+    degraded = find(turn.view.conditions, names.DEGRADED) or {}
     if healing:
         turn.draft.condition(names.SCHEDULED, "False", Reason.HEALING, report.message)
         turn.draft.set(message=report.message, queuePosition=report.position)
         return
     turn.draft.not_placed(Reason.WAITING, report.message)
+    if degraded.get("reason") == Reason.REPLICA_LOST:
+        # The gang has been released whole: it waits like a new one.
+        turn.draft.condition(names.DEGRADED, "False", Reason.HEALTHY, "")
     turn.draft.set(phase="Pending", queuePosition=report.position, readyReplicas=0)
     if old.get("reason") != Reason.WAITING:
         turn.event("Warning", Reason.WAITING, report.message)

@@ -197,7 +197,7 @@ class Scheduler:
             replicas=len(missing),
             priority=view.priority,
             since=view.created.timestamp(),
-            healing=bool(view.placements),
+            healing=view.holding,
         )
 
     def _note_running(self, view: JobView) -> None:

@@ -128,6 +128,16 @@ class JobView:
         return {int(item["replica"]): item for item in self.status.get("placements") or ()}
 
     @property
+    def holding(self) -> bool:
+        """Whether any replica holds GPUs. Replicas that have succeeded keep a placement without GPUs."""
+        return any(item.get("gpus") for item in self.placements.values())
+
+    @property
+    def completed(self) -> set[int]:
+        """Replicas that have succeeded; their GPUs have been given back."""
+        return {replica for replica, item in self.placements.items() if not item.get("gpus")}
+
+    @property
     def releasing(self) -> bool:
         """Whether the whole gang is giving its GPUs back."""
         scheduled = find(self.conditions, names.SCHEDULED)
@@ -135,7 +145,7 @@ class JobView:
             scheduled is not None
             and scheduled.get("status") == "False"
             and scheduled.get("reason") in names.RELEASING
-            and bool(self.placements)
+            and self.holding
         )
 
     @property

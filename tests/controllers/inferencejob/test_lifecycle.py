@@ -393,3 +393,26 @@ async def test_a_controller_that_starts_anew_goes_on_where_it_stood() -> None:
         lab.submit("more", gpuCount=6)
         await lab.run_kubelets()
         assert lab.gpu_node("gpu-1")["free"] == 0
+
+
+async def test_replicas_that_have_succeeded_stay_done_when_the_others_are_preempted() -> None:
+    lab = Lab()
+    lab.node("gpu-1")
+    async with lab.running():
+        lab.submit("batch", replicas=2, gpuCount=4, restartPolicy="Never")
+        await lab.run_kubelets()
+        lab.set_pod("batch-0", "Succeeded")
+        await lab.settle()
+        lab.submit("high", gpuCount=8, priority=5)
+        await lab.run_kubelets()
+        await lab.run_kubelets(10)
+        assert lab.status("high")["phase"] == "Ready"
+        assert lab.status("batch")["phase"] == "Pending"
+        await lab.delete("high")
+        await lab.run_kubelets()
+        await lab.run_kubelets()
+        assert lab.status("batch")["phase"] == "Ready"
+        assert lab.gpu_node("gpu-1")["free"] == 4, "only what is left to do is placed again"
+        lab.set_pod("batch-1", "Succeeded")
+        await lab.settle()
+        assert lab.status("batch")["phase"] == "Succeeded"
