@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml $(LOCK)
 	touch $@
 
 dev: $(STAMP) ## the whole system on this machine, without a cluster
-	$(BIN)/inference-apiserver dev
+	$(BIN)/inference-apiserver dev --data-dir=.dev
 
 check: $(STAMP) ## style, types, import contracts, generated files
 	$(BIN)/ruff check .
