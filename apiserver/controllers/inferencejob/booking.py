@@ -77,7 +77,7 @@ class Booking:
             if is_conflict(error) or is_not_found(error):
                 metrics.conflicts.labels("placement").inc()
             else:
-                log.warning("placement.failed", error=error.message)
+                self._complain(batch, error.message)
             return False
         except OSError as error:
             log.warning("placement.failed", error=str(error))
@@ -140,6 +140,13 @@ class Booking:
         where = ", ".join(f"{node} ({count})" for node, count in (decision.assignment or ())[:20])
         message = f"Placed {decision.job.replicas} replicas on {where}"
         self._events.event(job, "Normal", Reason.PLACED, message)
+
+    def _complain(self, batch: Sequence[Decision], why: str) -> None:
+        """Say it on the job when it is about one: more than a transaction takes, or a rule of the store's."""
+        log.warning("placement.failed", jobs=[decision.job.key for decision in batch], error=why)
+        job = self._jobs.store.get(batch[0].job.key)
+        if len(batch) == 1 and job is not None:
+            self._events.event(job, "Warning", Reason.PLACEMENT_FAILED, why)
 
     async def _reread(self, decision: Decision) -> None:
         """After a write whose outcome is unknown or whose ground was old: read what it was about."""

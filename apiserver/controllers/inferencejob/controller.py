@@ -30,6 +30,7 @@ from apiserver.machinery.errors import APIError
 
 Object = dict[str, Any]
 
+MAX_REFUSED = 100
 STEPS = (finalize, clean_up, keep_deadline, release_gang, heal, release_gang, count_failures, wait_for_place)
 """In this order; a step that returns True has said the last word of the turn. `release_gang` comes again
 after `heal`, which may have decided that the gang is to be released."""
@@ -88,6 +89,8 @@ class InferenceJobController:
     async def _refused(self, turn: Turn, error: APIError) -> None:
         """Missing permissions are loud. GPUs are not held for ever by a gang that may not have its pods."""
         if "exceeded quota" not in error.message:
+            if len(self._world.refused) >= MAX_REFUSED:
+                self._world.refused.clear()
             self._world.refused[error.message] = self._world.clock.monotonic()
         known = find(turn.view.conditions, names.DEGRADED) or {}
         since = known.get("lastTransitionTime") if known.get("reason") == Reason.FORBIDDEN else None

@@ -45,9 +45,15 @@ class Reason:
     FINISHED = "Finished"
     """Scheduled=False: the job has ended."""
 
+    PLACEMENT_FAILED = "PlacementFailed"
+    """Event: the store refused a placement; it is tried again."""
+
     ALL_READY = "AllReplicasReady"
+    """Ready=True."""
     STARTING = "ReplicasStarting"
+    """Ready=False: every replica has its GPUs, not every one is ready."""
     NOT_PLACED = "NotPlaced"
+    """Ready=False: see Scheduled."""
     HEALTHY = "AsExpected"
     """Degraded=False."""
     REPLICA_LOST = "ReplicaLost"
@@ -65,9 +71,13 @@ class Reason:
     POD_CHANGED = "PodChanged"
     """Event: a pod differs from what the job says; it is replaced."""
     RELEASED = "Released"
+    """Event: GPUs were given back."""
     SUCCEEDED = "AllReplicasSucceeded"
+    """Complete=True and event."""
     BACKOFF_LIMIT = "BackoffLimitExceeded"
+    """Failed=True and event: more failures than backoffLimit forgives."""
     DEADLINE = "DeadlineExceeded"
+    """Failed=True and event: active for longer than activeDeadlineSeconds."""
 
 
 RELEASING = frozenset({Reason.SUSPENDED, Reason.PREEMPTED, Reason.GANG_RELEASED, Reason.FINISHED})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fakecluster import Lab
 
+from apiserver.controllers.leaderelection import LeaseOptions
 from apiserver.machinery import errors
 from apiserver.machinery.gvk import GroupResource
 
@@ -203,3 +204,42 @@ async def test_the_reasons_told_become_the_present_ones_even_if_nothing_more_hap
             "0/3 nodes can host a replica: 3 not enough free nvidia.com/gpu (need 4)"
         )
         assert lab.events() == ["WaitingForGPUs"], "one event for one state"
+
+
+async def test_a_placement_that_the_store_refuses_is_told_and_tried_again_less_and_less_often() -> None:
+    lab = Lab()
+    lab.node("gpu-1")
+    tries: list[float] = []
+
+    def refuse(kind: str, resource: str, name: str) -> None:
+        if resource == "gpunodes" and kind == "update":
+            tries.append(lab.clock.monotonic())
+            raise errors.too_large("the object is larger than storage accepts")
+
+    async with lab.running():
+        await lab.settle()
+        lab.objects.before = refuse
+        lab.submit("job")
+        await lab.settle(120)
+        assert "PlacementFailed" in lab.events()
+        assert len(tries) < 20
+        assert lab.gpu_node("gpu-1")["free"] == 8
+        lab.objects.before = lambda *_: None
+        await lab.settle(60)
+        await lab.run_kubelets()
+        assert lab.status("job")["phase"] == "Ready"
+
+
+async def test_of_two_processes_with_a_lease_one_works_and_the_other_stands_by_healthy() -> None:
+    lab = Lab()
+    lab.node("gpu-1")
+    options = LeaseOptions("ai-system", "inference-apiserver")
+    lab.controllers = lab.make("one", leader_election=options)
+    other = lab.make("two", leader_election=options)
+    async with lab.running(other):
+        lab.submit("job")
+        await lab.run_kubelets()
+        assert (lab.controllers.leading, other.leading) == (True, False)
+        assert lab.status("job")["phase"] == "Ready"
+        assert all(not check() for check in other.checks().values())
+        assert other.report()["holder"] == "one"
