@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +19,7 @@ from cluster.fixtures import required
 
 BUILD = Path(__file__).with_name("build.py")
 COMMAND = "python tests/e2e/clients/build.py"
-SECONDS = 60
+SECONDS = 110
 
 
 def _build_script() -> ModuleType:
@@ -27,7 +28,7 @@ def _build_script() -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # dataclasses look their module up by name.
-    importlib.sys.modules[spec.name] = module  # type: ignore[attr-defined]
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 

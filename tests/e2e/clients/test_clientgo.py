@@ -5,10 +5,19 @@ The Go program beside this file says what it has seen; here it is said what that
 
 from __future__ import annotations
 
+import json
+import urllib.request
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from cluster import jobs
+from cluster.controlplane import ControlPlane
+from cluster.rest import Rest
+from cluster.server import AIServer
+from cluster.waiting import eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("ai_server")]
 
@@ -132,7 +141,21 @@ def test_a_retry_watcher_resumes_over_timeouts_and_cuts(clientgo: Run, namespace
     assert sum("watch=true" in line for line in facts["requests"]) > 1
 
 
-def test_waiting_for_a_condition_ends_and_an_expired_watch_says_so(clientgo: Run, namespace: str) -> None:
+def _forget_the_past(plane: ControlPlane) -> None:
+    """Have etcd forget all revisions before this one, as happens every five minutes in real clusters."""
+    made = plane.rest.create("/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "now-"}})
+    body = json.dumps({"revision": made["metadata"]["resourceVersion"]}).encode()
+    with urllib.request.urlopen(f"{plane.etcd_url}/v3/kv/compaction", body, timeout=10) as answer:
+        assert answer.status == 200
+
+
+def test_waiting_for_a_condition_ends_and_an_expired_watch_says_so(
+    clientgo: Run, ai_server: AIServer, namespace: str
+) -> None:
+    _forget_the_past(ai_server.plane)
+    ai_server.process.stop()
+    ai_server.start()
+    ai_server.wait_available()
     facts = clientgo("until", namespace)
     assert facts["last"] in ("ADDED", "MODIFIED")
     assert (facts["expiredType"], facts["expiredReason"]) == ("ERROR", "Expired")
@@ -178,3 +201,34 @@ def test_the_autoscalers_client_scales(clientgo: Run, namespace: str) -> None:
     facts = clientgo("scale", namespace)
     assert (facts["updated"], facts["stale"], facts["patched"]) == (3, "Conflict", 4)
     assert (facts["live"], facts["typed"]) == (4, 4)
+
+
+def test_informers_survive_a_killed_server_and_a_restarted_aggregator(
+    clientgo: Run, ai_server: AIServer, rest: Rest, namespace: str
+) -> None:
+    made = ["ready"]
+
+    def create(name: str) -> None:
+        manifest = jobs.manifest(name, suspend=True)
+        answer = eventually(f"{name} is created", lambda: rest.create(jobs.path(namespace), manifest), 60)
+        made.append(answer["metadata"]["name"])
+
+    with ThreadPoolExecutor(1) as beside:
+        running = beside.submit(clientgo, "survive", namespace)
+        eventually("the informers run", lambda: rest.exists(jobs.path(namespace, "ready")), 30)
+        create("before")
+        ai_server.process.kill()
+        # What the informers have seen last is no longer known when the server comes back.
+        _forget_the_past(ai_server.plane)
+        ai_server.start()
+        create("after-a-kill")
+        rest.delete(jobs.path(namespace, "before"))
+        ai_server.plane.kube_apiserver.stop()
+        ai_server.plane.start_kube_apiserver()
+        create("after-a-restart")
+        create("stop")
+        facts = running.result()
+    ai_server.wait_available()
+    for informer in ("typed", "dynamic", "metadata"):
+        wanted = Counter([*(f"add {name}" for name in made), "delete before"])
+        assert Counter(facts[informer]) == wanted, informer

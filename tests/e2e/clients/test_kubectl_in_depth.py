@@ -223,6 +223,12 @@ def test_scale_checks_what_is_there_now(kubectl: Kubectl, llama: str) -> None:
     assert "spec.replicas" in beyond.err
 
 
+def test_a_rollout_is_none_of_ours_and_changes_nothing(kubectl: Kubectl, llama: str) -> None:
+    done = kubectl.run("rollout", "restart", "ij", llama)
+    assert done.code == 1
+    assert kubectl.json("get", "ij", llama)["metadata"]["generation"] == 1
+
+
 # --- read ----------------------------------------------------------------------------------------------
 
 

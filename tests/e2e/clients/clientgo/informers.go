@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -131,4 +133,74 @@ func legacyInformer(ctx context.Context, env *Env) (Facts, error) {
 		return nil, errors.New("set KUBE_FEATURE_WatchListClient=false")
 	}
 	return dynamicInformer(ctx, env)
+}
+
+// survive keeps three informers through whatever the test does to the servers, from the moment that it creates
+// the job "ready" until somebody else creates "stop", and compares their copies with a list.
+func survive(ctx context.Context, env *Env) (Facts, error) {
+	client, _, err := typedClient(env)
+	if err != nil {
+		return nil, err
+	}
+	source := cache.NewListWatchFromClient(client, "inferencejobs", env.Namespace, fields.Everything())
+	informers := map[string]cache.SharedIndexInformer{
+		"typed": cache.NewSharedIndexInformer(source, &InferenceJob{}, 0, cache.Indexers{}),
+		"dynamic": dynamicinformer.NewFilteredDynamicSharedInformerFactory(env.Dynamic, 0, env.Namespace, nil).
+			ForResource(jobsResource).Informer(),
+		"metadata": metadatainformer.NewFilteredSharedInformerFactory(env.Metadata, 0, env.Namespace, nil).
+			ForResource(jobsResource).Informer(),
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	logs := map[string]*log{}
+	for name, informer := range informers {
+		seen := &log{}
+		logs[name] = seen
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { seen.add("add", obj) },
+			DeleteFunc: func(obj any) { seen.add("delete", obj) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		go informer.RunWithContext(running)
+		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			return nil, fmt.Errorf("the %s informer did not sync", name)
+		}
+	}
+	if err := create(ctx, env, "ready"); err != nil {
+		return nil, err
+	}
+	facts := Facts{}
+	for name, informer := range informers {
+		var difference string
+		err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			if !slices.Contains(logs[name].copy(), "add stop") {
+				return false, nil
+			}
+			listed, err := env.Jobs().List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, nil // The server is away; so is the answer.
+			}
+			live := map[string]string{}
+			for _, item := range listed.Items {
+				live[item.GetName()] = item.GetResourceVersion()
+			}
+			kept := map[string]string{}
+			for _, item := range informer.GetStore().List() {
+				accessor, err := meta.Accessor(item)
+				if err != nil {
+					return false, err
+				}
+				kept[accessor.GetName()] = accessor.GetResourceVersion()
+			}
+			difference = fmt.Sprintf("live %v, kept %v", live, kept)
+			return maps.Equal(live, kept), nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %v; %s", name, err, logs[name].copy(), difference)
+		}
+		facts[name] = logs[name].copy()
+	}
+	return facts, nil
 }

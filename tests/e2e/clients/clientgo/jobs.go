@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 )
 
 var (
@@ -50,6 +51,9 @@ func label(ctx context.Context, env *Env, name, value string) error {
 
 // nameOf is the name of an object, also of one whose deletion an informer has missed.
 func nameOf(obj any) string {
+	if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = missed.Obj
+	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return fmt.Sprintf("%T", obj)

@@ -38,6 +38,7 @@ var scenarios = map[string]Scenario{
 	"retry-on-conflict":   retryOnConflict,
 	"retry-watcher":       retryWatcher,
 	"scale":               scales,
+	"survive":             survive,
 	"table":               tables,
 	"typed-informer":      typedInformer,
 	"until":               until,
@@ -81,7 +82,7 @@ func newEnv(kubeconfig, namespace string) (*Env, error) {
 func run() error {
 	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig")
 	namespace := flag.String("namespace", "default", "namespace to work in")
-	seconds := flag.Int("timeout", 50, "seconds that the scenario may take")
+	seconds := flag.Int("timeout", 100, "seconds that the scenario may take")
 	flag.Parse()
 	names := make([]string, 0, len(scenarios))
 	for name := range scenarios {

@@ -237,7 +237,7 @@ func until(ctx context.Context, env *Env) (Facts, error) {
 	if err = errors.Join(err, <-done); err != nil {
 		return nil, err
 	}
-	// The first revision of the store was compacted away, or is from before this resource's first object.
+	// The test has had the store forget its first revisions.
 	expired, err := env.Jobs().Watch(ctx, metav1.ListOptions{ResourceVersion: "1"})
 	if err != nil {
 		return nil, err
