@@ -49,7 +49,7 @@ THREE = [
     create(job("c"), save="c"),
 ]
 
-# A list of the latest state waits for the cache: what may be answered from any state then comes from this one.
+# A list of the latest state waits for the cache: what may come from any state then comes from this one.
 FENCE = list_()
 
 LABELS = (
