@@ -141,6 +141,16 @@ def test_a_retry_watcher_resumes_over_timeouts_and_cuts(clientgo: Run, namespace
     assert sum("watch=true" in line for line in facts["requests"]) > 1
 
 
+def test_an_operator_of_controller_runtime_works_as_on_a_custom_resource(
+    clientgo: Run, namespace: str
+) -> None:
+    facts = clientgo("operator", namespace)
+    assert (facts["indexed"], facts["partial"], facts["owner"]) == (2, 2, jobs.KIND)
+    assert facts["finalized"] == 1
+    assert "operator Apply status" in facts["managers"]
+    assert [line for line in _reads(facts) if "watch=true" in line]
+
+
 def _forget_the_past(plane: ControlPlane) -> None:
     """Have etcd forget all revisions before this one, as happens every five minutes in real clusters."""
     made = plane.rest.create("/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "now-"}})

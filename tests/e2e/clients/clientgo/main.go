@@ -33,6 +33,7 @@ var scenarios = map[string]Scenario{
 	"extract":             extract,
 	"legacy-informer":     legacyInformer,
 	"metadata-informer":   metadataInformer,
+	"operator":            operate,
 	"pager":               pages,
 	"patch-and-delete":    patchAndDelete,
 	"retry-on-conflict":   retryOnConflict,
@@ -80,16 +81,20 @@ func newEnv(kubeconfig, namespace string) (*Env, error) {
 }
 
 func run() error {
-	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig")
-	namespace := flag.String("namespace", "default", "namespace to work in")
-	seconds := flag.Int("timeout", 100, "seconds that the scenario may take")
-	flag.Parse()
+	// A set of its own, for controller-runtime puts flags into the common one.
+	flags := flag.NewFlagSet("clientgo", flag.ExitOnError)
+	kubeconfig := flags.String("kubeconfig", "", "path of the kubeconfig")
+	namespace := flags.String("namespace", "default", "namespace to work in")
+	seconds := flags.Int("timeout", 100, "seconds that the scenario may take")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
 	names := make([]string, 0, len(scenarios))
 	for name := range scenarios {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	scenario, known := scenarios[flag.Arg(0)]
+	scenario, known := scenarios[flags.Arg(0)]
 	if !known {
 		return fmt.Errorf("name one scenario of: %s", strings.Join(names, ", "))
 	}
