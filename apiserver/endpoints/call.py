@@ -95,5 +95,5 @@ class Call:
 
 
 async def decoded(body: bytes, decode: Callable[[], T]) -> T:
-    """What `decode` makes of `body`; in a thread when that may take long, so that others are served meanwhile."""
+    """What `decode` makes of `body`; in a thread when that may take long, so that others are served."""
     return decode() if len(body) <= MAX_DECODED_HERE else await asyncio.to_thread(decode)

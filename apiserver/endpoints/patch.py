@@ -89,8 +89,8 @@ def _take_in_patched(call: Call, patched: Any, strictness: list[str], options: W
     if not isinstance(patched, dict) or not isinstance(patched.get("kind"), str) or not patched["kind"]:
         raise result_invalid(patched, f"Object 'Kind' is missing in '{encode(patched).decode().strip()}'")
     if not isinstance(patched.get("apiVersion") or "", str):
-        found = json_type(patched["apiVersion"])
-        why = f"json: cannot unmarshal {found} into Go struct field .apiVersion of type string"
+        kind = json_type(patched["apiVersion"])
+        why = f"json: cannot unmarshal {kind} into Go struct field .apiVersion of type string"
         raise result_invalid(patched, why)
     document = copy_json(patched)
     try:

@@ -25,6 +25,9 @@ Header = tuple[bytes, bytes]
 GZIP_THRESHOLD = 128 * 1024
 """Bytes above which an answer is compressed, as kube-apiserver does (`defaultGzipThresholdBytes`)."""
 
+PIECE = 256 * 1024
+"""Bytes that are handed to the connection at once."""
+
 _GZIP_LEVEL = 1
 _THREAD_THRESHOLD = 512 * 1024
 _MAX_WARNING_CHARACTERS = 4096
@@ -52,7 +55,15 @@ async def send_bytes(
     else:
         extra.append((b"content-length", b"%d" % len(body)))
     await send({"type": "http.response.start", "status": status, "headers": extra})
-    await send({"type": "http.response.body", "body": b"" if request.info.method == "HEAD" else body})
+    if request.info.method == "HEAD" or len(body) <= PIECE:
+        await send({"type": "http.response.body", "body": b"" if request.info.method == "HEAD" else body})
+        return
+    # In pieces, each of which waits until the one before is on its way: a reader that stalls holds one
+    # piece and a request slot, and runs into the time limit, instead of leaving the whole in a buffer.
+    view = memoryview(body)
+    for begin in range(0, len(body), PIECE):
+        piece, more = view[begin : begin + PIECE], begin + PIECE < len(body)
+        await send({"type": "http.response.body", "body": piece, "more_body": more})
 
 
 async def send_object(

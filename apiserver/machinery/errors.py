@@ -166,7 +166,7 @@ MAX_CAUSES = 100
 
 
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> APIError:
-    """422: the object breaks its schema or rules; one cause for each of the first `MAX_CAUSES` field errors."""
+    """422: the object breaks its schema or rules; one cause for each field error, up to `MAX_CAUSES`."""
     errors = errors[:MAX_CAUSES]
     subject = f"{kind}.{group}" if group else kind
     texts = list(dict.fromkeys(str(error) for error in errors))

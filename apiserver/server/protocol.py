@@ -5,6 +5,8 @@
 - What fails before there is a request is answered with a `metav1.Status`, as everything else.
 - A request that is answered before its body has arrived does not keep the connection for long; nor does a
   connection outlast the moment when certificates begin to be asked for.
+- A peer that takes nothing of an answer is cut off, and so is one whose next request waits behind a watch:
+  while that waits nothing is read, so that nobody would notice that the peer has gone.
 
 Must not know who the peer is: whether the certificate is good is decided in `auth`.
 """
@@ -12,13 +14,16 @@ Must not know who the peer is: whether the certificate is good is decided in `au
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
+import sys
 from asyncio.events import TimerHandle
 from collections.abc import Mapping
 from typing import Any
 
+import httptools
 import orjson
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from apiserver.machinery.errors import APIError
 
@@ -30,6 +35,9 @@ longer.
 MAX_HEAD_BYTES = 1 << 20
 """Request line and headers together: Go's default (http.DefaultMaxHeaderBytes)."""
 
+MAX_URL_BYTES = 65535
+"""What the parser takes of path and query."""
+
 HEAD_SECONDS = 32.0
 """From the first byte of a request (or from the handshake) to the end of its headers, as kube-apiserver has
 it.
@@ -37,6 +45,18 @@ it.
 
 LINGER_SECONDS = 5.0
 """How long the rest of a body is read after the answer, so that the client gets to read that."""
+
+STALL_SECONDS = 60.0
+"""How long a peer may take nothing at all of what is waiting for it."""
+
+MAX_WAITING_BYTES = 256 * 1024
+"""Bytes that may wait for the peer before whoever writes has to wait."""
+
+PIPELINE_SECONDS = 120.0
+"""How long a request may wait behind the one before: longer than any but a watch takes."""
+
+_METHOD = re.compile(rb"\s*[A-Za-z!#$%&'*+.^_`|~-]{1,40} (?:/|\*|https?:)")
+_METHOD_BYTES = 64
 
 PEER_CERTIFICATE = "client_cert_der"
 PEER_INTERMEDIATES = "client_intermediates_der"
@@ -48,10 +68,31 @@ def peer_certificates(scope: Mapping[str, Any]) -> tuple[bytes | None, tuple[byt
     return tls.get(PEER_CERTIFICATE), tls.get(PEER_INTERMEDIATES, ())
 
 
+class PatientTransport:
+    """A transport that is not closed while the rest of a body that nobody wants is coming in: the kernel
+    would answer that with a reset, which takes the answer away from the client before it has read it.
+    """
+
+    def __init__(self, transport: asyncio.Transport, protocol: APIProtocol) -> None:
+        self._transport = transport
+        self._protocol = protocol
+        self.write = transport.write
+
+    def close(self) -> None:
+        """Close, unless the protocol is going to."""
+        if not self._protocol.lingers:
+            self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class APIProtocol(HttpToolsProtocol):
     """For uvicorn's `http` setting."""
 
     max_head_bytes = MAX_HEAD_BYTES
+    stall_seconds = STALL_SECONDS
+    pipeline_seconds = PIPELINE_SECONDS
     head_seconds = HEAD_SECONDS
     linger_seconds = LINGER_SECONDS
 
@@ -61,23 +102,36 @@ class APIProtocol(HttpToolsProtocol):
         self._asked = False
         self._head_bytes = 0
         self._in_head = True
+        self._beginning = b""
         self._timer: TimerHandle | None = None
+        self._stall: TimerHandle | None = None
+        self._queue: TimerHandle | None = None
+        self._running: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Read the peer's certificate; the handshake is over by now."""
-        super().connection_made(transport)
+        super().connection_made(PatientTransport(transport, self))  # type: ignore[arg-type]
+        transport.set_write_buffer_limits(high=MAX_WAITING_BYTES)
         self._extensions = tls_extension(transport)
         self._asked = asks_for_certificates(self.config.ssl)
         self._start(self.head_seconds, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timers."""
+        """Forget the timers, and tell the request that is being answered (the base class tells the last one
+        that came in)."""
         self._stop()
+        self.resume_writing()
+        self._stop_waiting()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
+        self.pipeline.clear()
+        if self._running is not None and not self._running.response_complete:
+            self._disconnect(self._running)
 
     def data_received(self, data: bytes) -> None:
         """Count what belongs to a head before parsing it."""
+        if not (self._in_head and self._head_bytes):
+            self._beginning = data[:_METHOD_BYTES]
         if self._in_head:
             self._head_bytes += len(data)
         super().data_received(data)
@@ -105,36 +159,106 @@ class APIProtocol(HttpToolsProtocol):
         if not self._asked and asks_for_certificates(self.config.ssl):
             # Made before any authority was known: the peer could not show what it needs to show now.
             self.cycle.keep_alive = False
+        if self.pipeline and self._queue is None:
+            self._queue = self.loop.call_later(self.pipeline_seconds, self.transport.abort)
 
     def on_response_complete(self) -> None:
         """Answered. A client that is still sending the body may finish soon or be cut off."""
+        self._stop_waiting()
         super().on_response_complete()
-        if self.cycle.response_complete and self.cycle.more_body and not self.transport.is_closing():
-            self._start(self.linger_seconds, self.transport.close)
+        if self.pipeline and not self.transport.is_closing():
+            self._queue = self.loop.call_later(self.pipeline_seconds, self.transport.abort)
+        if self.lingers and not self.transport.is_closing():
+            self._start(self.linger_seconds, self._stop_lingering)
+
+    @property
+    def lingers(self) -> bool:
+        """Whether the last request has been answered and its body is still coming in."""
+        return self.cycle is not None and self.cycle.response_complete and self.cycle.more_body
 
     def on_message_complete(self) -> None:
         """The body is whole as well."""
         super().on_message_complete()
         if self.cycle.response_complete:
-            self.cycle.more_body = False
-            self._stop()
+            self._stop_lingering(keep=self.cycle.keep_alive)
+
+    def _stop_lingering(self, *, keep: bool = False) -> None:
+        self.cycle.more_body = False
+        self._stop()
+        if keep:
             self._rest()
+        else:
+            self.transport.close()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def pause_writing(self) -> None:
+        """The peer is slower than the answer: whoever writes waits, and the peer has to take something."""
+        super().pause_writing()
+        self._await_progress(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """The peer has caught up."""
+        super().resume_writing()
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
 
     def send_400_response(self, msg: str) -> None:
-        """Called by the base class for what is no HTTP."""
-        self.refuse(400, "BadRequest", msg)
+        """Called by the base class, while it handles the parser's error, for what is no HTTP."""
+        method = isinstance(sys.exc_info()[1], httptools.HttpParserInvalidMethodError)
+        if method and _METHOD.match(self._beginning):
+            self.refuse(405, "MethodNotAllowed", "the server does not allow this method on any resource")
+        elif len(self.url) > MAX_URL_BYTES:
+            self.refuse(414, "RequestURITooLong", f"the path and query may have {MAX_URL_BYTES} bytes")
+        else:
+            self.refuse(400, "BadRequest", msg)
 
     def refuse(self, code: int, reason: str, message: str) -> None:
         """Answer with a Status and close; for failures before there is a request, or in the middle of its
         bytes.
         """
-        if self.cycle is None or self.cycle.response_complete:
+        if self._take_over():
             body = orjson.dumps(APIError(code, reason, message).status())
             head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(
                 body
             )
             self.transport.write(STATUS_LINE[code] + head + body)
+        self.cycle = None  # type: ignore[assignment]
         self.transport.close()
+
+    def _take_over(self) -> bool:
+        """Whether the next bytes on the connection are for us to write: no answer is under way or queued."""
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            return not self.lingers
+        if cycle.response_started or cycle is not self._running:
+            return False
+        # The body turned out to be broken: nobody else answers this request any more.
+        self._disconnect(cycle)
+        return True
+
+    @staticmethod
+    def _disconnect(cycle: RequestResponseCycle) -> None:
+        cycle.disconnected = True
+        cycle.message_event.set()
+
+    def _await_progress(self, waiting: int) -> None:
+        def look() -> None:
+            left = self.transport.get_write_buffer_size()
+            if left >= waiting:
+                self.transport.abort()
+            else:
+                self._await_progress(left)
+
+        self._stall = self.loop.call_later(self.stall_seconds, look)
+
+    def _stop_waiting(self) -> None:
+        if self._queue is not None:
+            self._queue.cancel()
+            self._queue = None
 
     def _unsupported_upgrade_warning(self) -> None:
         # HTTP ends here for the parser: answer the request, then close.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import re
 import traceback
 from collections.abc import AsyncIterator
@@ -151,6 +152,8 @@ class Target:
 
         async with asyncio.timeout(seconds):
             await self.app(scope, receive, send)
+        if answer.headers.get(b"content-encoding") == b"gzip":
+            answer.body = gzip.decompress(answer.body)
         return answer
 
 

@@ -8,7 +8,7 @@ bookmarks until the deadline, or an ERROR frame when the reader is slower than t
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import orjson
@@ -31,8 +31,9 @@ BOOKMARK_BEFORE_END = 2.0
 """Seconds before the deadline at which the last bookmark is sent."""
 MIN_TIMEOUT = 1800
 """Seconds that a watch lasts at least when the client sets no limit; it is at most twice that."""
-BATCH = 500
-"""Initial events in one frame batch."""
+PIECE = 256 * 1024
+"""Bytes from which on frames are sent before more are made: what a slow reader holds in memory is bounded by
+it, however large and many the events."""
 
 Clock = Callable[[], float]
 
@@ -56,17 +57,14 @@ class Watch:
         if isinstance(self.subscription, Expired):
             yield error_frame(too_old(self.start, self.subscription.compact_revision))
             return
-        first = True
-        for begin in range(0, len(self.views), BATCH):
-            chunk = self.views[begin : begin + BATCH]
-            yield b"".join(
-                _frame(b"ADDED", self.form.event(view, first=first and index == 0))
-                for index, view in enumerate(chunk)
-            )
-            first = False
+        added = (
+            _frame(b"ADDED", self.form.event(view, first=index == 0)) for index, view in enumerate(self.views)
+        )
+        for piece in _pieces(added):
+            yield piece
         if self.options.send_initial_events and self.options.allow_watch_bookmarks:
             yield self._bookmark(self.start, {INITIAL_EVENTS_END: "true"})
-        async for frame in self._changes(self.subscription, first):
+        async for frame in self._changes(self.subscription, not self.views):
             yield frame
 
     async def _changes(self, subscription: Subscription[View], first: bool) -> AsyncIterator[bytes]:
@@ -79,13 +77,9 @@ class Watch:
             except Expired as expired:
                 yield error_frame(too_old(subscription.revision, expired.compact_revision))
                 return
-            frames = []
-            for change in changes:
-                if frame := self._event(change, first):
-                    first = False
-                    frames.append(frame)
-            if frames:
-                yield b"".join(frames)
+            for piece in _pieces(self._events(changes, first)):
+                first = False
+                yield piece
             if self.options.allow_watch_bookmarks and not final_sent and self.clock() >= bookmark_at:
                 yield self._bookmark(revision, {})
                 final_sent = bookmark_at >= self.deadline - BOOKMARK_BEFORE_END
@@ -99,6 +93,12 @@ class Watch:
 
     def _bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
         return _frame(b"BOOKMARK", self.form.bookmark(revision, annotations))
+
+    def _events(self, changes: Iterable[Change[View]], first: bool) -> Iterator[bytes]:
+        for change in changes:
+            if frame := self._event(change, first):
+                first = False
+                yield frame
 
     def _event(self, change: Change[View], first: bool) -> bytes:
         """The frame for a change, or nothing when it is none of this watch's business."""
@@ -157,6 +157,20 @@ async def watch(
 def error_frame(error: errors.APIError) -> bytes:
     """The frame that tells a watcher why its stream ends."""
     return _frame(b"ERROR", orjson.dumps(error.status()))
+
+
+def _pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
+    """Frames put together to pieces of some size; no more are made than have been asked for."""
+    held: list[bytes] = []
+    size = 0
+    for frame in frames:
+        held.append(frame)
+        size += len(frame)
+        if size >= PIECE:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
 def _frame(kind: bytes, obj: bytes) -> bytes:
