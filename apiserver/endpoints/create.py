@@ -7,6 +7,7 @@ from apiserver.endpoints.body import read_object
 from apiserver.endpoints.call import Call
 from apiserver.endpoints.negotiation import accepted
 from apiserver.machinery.options import create_options
+from apiserver.registry import metadata
 from apiserver.registry.verbs.create import create as create_object
 
 
@@ -15,6 +16,10 @@ async def create(call: Call) -> None:
     accepted(call.request)
     options = create_options(call.query)
     obj = await read_object(call, options)
-    namespace = call.request.info.namespace
+    namespace, name = call.request.info.namespace, call.request.info.name
+    if name:
+        # A custom resource takes a POST to a name as one to the collection. What was authorized is this
+        # name, so the object must have it.
+        metadata.check_name(obj, name)
     stored = await create_object(call.store, call.version, namespace, obj, options, call.caller())
     await answer_stored(call, 201, stored)
