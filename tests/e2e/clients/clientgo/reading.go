@@ -160,7 +160,8 @@ func tables(ctx context.Context, env *Env) (Facts, error) {
 		"plain": {}, "wide": {Wide: true}, "labels": {ShowLabels: true, WithNamespace: true, NoHeaders: true},
 	} {
 		var out bytes.Buffer
-		if err := printers.NewTablePrinter(options).PrintObj(table, &out); err != nil {
+		// Printing adds columns to the table that is printed.
+		if err := printers.NewTablePrinter(options).PrintObj(table.DeepCopy(), &out); err != nil {
 			return nil, err
 		}
 		facts[name] = out.String()
