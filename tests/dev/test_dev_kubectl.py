@@ -47,18 +47,23 @@ def test_a_job_is_applied_shown_described_changed_and_deleted(dev, eventually):
 
 
 def test_a_watch_shows_what_happens_as_it_happens(dev):
-    command = ["get", "ij", "-w", "--output-watch-events", "-o", "jsonpath={.type} {.object.status.phase}\n"]
+    dev.kubectl("create", "-f-", stdin=job("held", suspend=True))
+    fields = "{.type} {.object.status.phase} {.object.metadata.name}"
+    command = ["get", "ij", "-w", "--output-watch-events", "-o", f"jsonpath={fields}\n"]
     watching = subprocess.Popen(
         [*kubectl(dev), *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     try:
         assert watching.stdout is not None
+        assert watching.stdout.readline().startswith("ADDED"), "the watch is there"
         annotations = {"simulator.ai.example.com/run-seconds": "0.2"}
         template = {"metadata": {"annotations": annotations}}
         dev.kubectl("create", "-f-", stdin=job("watched", podTemplate=template))
         phases = []
         for line in watching.stdout:
-            kind, _, phase = line.strip().partition(" ")
+            if "held" in line:
+                continue
+            kind, phase, _ = line.split()
             if kind in ("ADDED", "MODIFIED") and phase and phases[-1:] != [phase]:
                 phases.append(phase)
             if phase == "Succeeded":
@@ -67,7 +72,7 @@ def test_a_watch_shows_what_happens_as_it_happens(dev):
     finally:
         watching.kill()
         watching.communicate()
-    dev.kubectl("delete", "ij", "watched")
+    dev.kubectl("delete", "ij", "watched", "held")
 
 
 def kubectl(dev):

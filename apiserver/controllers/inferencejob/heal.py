@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from apiserver.controllers.clients import is_not_found
-from apiserver.controllers.conditions import find
+from apiserver.controllers.conditions import find, is_true
 from apiserver.controllers.inferencejob import ledger, names
 from apiserver.controllers.inferencejob.names import Reason
 from apiserver.controllers.inferencejob.pods import demand_of
@@ -69,7 +69,7 @@ async def _lost(turn: Turn, replica: int, placement: Object) -> str:
     if (turn.view.uid, replica) in turn.world.unhealthy.get(placement["node"], ()):
         turn.world.backoff.failed(placement["node"])
         return f"a {turn.view.resource} of node {placement['node']} is unhealthy"
-    if pod is None and (why := _closed(turn, node)):
+    if pod is None and (why := _closed(turn, await _latest(turn, node))):
         return f"its pod has left node {placement['node']}, which {why}"
     return ""
 
@@ -81,6 +81,17 @@ def _closed(turn: Turn, node: Object) -> str:
         return f"is {obstacle}"
     taint = untolerated(hard_taints(node_facts(node, {})), demand_of(turn.view).tolerations)
     return f"has the taint {taint.key}" if taint is not None else ""
+
+
+async def _latest(turn: Turn, node: Object) -> Object:
+    """The node as it is now, if a pod of a job that was ready has gone: whoever drains a node closes it a
+    moment before, and news of pods and of nodes come on two ways."""
+    if not is_true(turn.view.conditions, names.READY):
+        return node
+    query = {"fieldSelector": f"metadata.name={node['metadata']['name']}"}
+    listing = await turn.world.host.list("/api/v1/nodes", query=query)
+    named = [item for item in listing["items"] if item["metadata"]["name"] == node["metadata"]["name"]]
+    return named[0] if named else node
 
 
 def _unready(turn: Turn, node: Object) -> str:

@@ -40,6 +40,9 @@ MAX_PAUSE = 30.0
 class _Pause:
     failures: int
     until: float
+    over: bool = False
+    """Whether the job has been in a round since. A round that ends after the pause would otherwise leave
+    nobody to begin the next one."""
 
 
 class Scheduler:
@@ -128,6 +131,8 @@ class Scheduler:
         now = self._clock.monotonic()
         self._pauses = {key: pause for key, pause in self._pauses.items() if key in self._pending}
         paused = {key for key, pause in self._pauses.items() if pause.until > now}
+        for key, pause in self._pauses.items():
+            pause.over = key not in paused
         return [
             job for key, job in self._pending.items() if key not in paused and not self._still_booked(key)
         ]
@@ -136,11 +141,16 @@ class Scheduler:
         pause = self._pauses.setdefault(key, _Pause(0, 0.0))
         pause.until = self._clock.monotonic() + min(FIRST_PAUSE * 2.0 ** min(pause.failures, 30), MAX_PAUSE)
         pause.failures += 1
+        pause.over = False
 
     def _next_look(self) -> float | None:
         """Seconds until something changes by the clock alone; None if nothing does."""
         now = self._clock.monotonic()
-        waits = [pause.until - now for pause in self._pauses.values() if pause.until > now]
+        waits = [
+            pause.until - now
+            for key, pause in self._pauses.items()
+            if not pause.over and key in self._pending
+        ]
         expiry, hold = self._backoff.next_expiry(), self.planner.hold
         if expiry is not None:
             waits.append(expiry)
