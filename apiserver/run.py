@@ -54,6 +54,7 @@ from apiserver.registry.store import Registry
 from apiserver.registry.view import View
 from apiserver.server.application import build_application
 from apiserver.server.chain import ChainConfig
+from apiserver.server.collector import settle
 from apiserver.server.lifecycle import Lifecycle, Timings, bind
 from apiserver.server.lifecycle import serve as serve_http
 from apiserver.server.probes import readiness_checks
@@ -190,6 +191,7 @@ class Server:
         try:
             await self.chain.lifecycle.serving.wait()
             await self.cache.wait_ready()
+            settle()
             _log.info("serving", address=self.address)
             await controlling
         finally:
