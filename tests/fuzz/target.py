@@ -28,7 +28,7 @@ from apiserver.server.application import build_application
 from apiserver.server.chain import ChainConfig
 from apiserver.server.lifecycle import Lifecycle
 from apiserver.simulator.core import CORE_RESOURCES
-from storage.open import open_store
+from storage.open import EtcdOptions, open_store
 
 ADMIN = UserInfo("admin", groups=("system:masters", "system:authenticated"))
 GROUP = "/apis/ai.example.com/v1"
@@ -203,10 +203,11 @@ async def target(
     authenticator: Authenticator | None = None,
     authorizer: Authorizer | None = None,
     core: bool = False,
+    storage_at: str | EtcdOptions = "",
     **config: Any,
 ) -> AsyncIterator[Target]:
     """The application of `serve`, or with `core` that of `dev`, with nobody to ask but itself."""
-    storage = await open_store(f"sqlite://{folder}/objects.db")
+    storage = await open_store(storage_at or f"sqlite://{folder}/objects.db")
     resources = (*RESOURCES, *CORE_RESOURCES) if core else RESOURCES
     registry, cache = build_registry(resources, storage, "/registry", AdmissionChain([]))
     lifecycle, faults = Lifecycle(), []

@@ -219,6 +219,48 @@ async def test_who_pipelines_behind_a_watch_and_leaves_is_noticed(wire):
     writer.transport.abort()
 
 
+async def large_objects(wire: Wire, count: int) -> None:
+    """Objects of 600 kB."""
+    for number in range(count):
+        body = JOB.replace(b'"a"', b'"a%d"' % number).replace(b'"x"', b'"x","args":["%s"]' % (b"y" * 600_000))
+        headers = b"Content-Length: %d\r\n" % len(body)
+        [(code, _)] = answers(await wire.exchange(post(headers, body)))
+        assert code == 201
+
+
+@pytest.mark.parametrize("query", [b"", b"?watch=1"])
+async def test_a_peer_that_takes_nothing_of_an_answer_is_cut_off(wire, query):
+    await large_objects(wire, 20)
+    reader, writer = await wire.connect()
+    writer.transport.pause_reading()
+    writer.write(get(JOBS_PATH + query))
+    lifecycle = wire.target.lifecycle
+    async with asyncio.timeout(10):
+        while not lifecycle.requests + lifecycle.watches:
+            await asyncio.sleep(0.01)
+        while lifecycle.requests + lifecycle.watches:
+            await asyncio.sleep(0.01)
+    writer.transport.abort()
+    # The answer was broken off, not finished; what is left of it is not all of it.
+    with contextlib.suppress(ConnectionError, ssl.SSLError):
+        assert len(await reader.read(1 << 26)) < 12_000_000
+
+
+async def test_a_peer_that_is_slow_gets_everything(wire):
+    await large_objects(wire, 8)
+    reader, writer = await wire.connect()
+    writer.write(get())
+    received = b""
+    async with asyncio.timeout(20):
+        while chunk := await reader.read(1 << 16):
+            received += chunk
+            if len(received) % 7 == 0:
+                await asyncio.sleep(0.02)
+    [(code, body)] = answers(received)
+    assert (code, len(orjson.loads(body)["items"])) == (200, 8)
+    writer.transport.abort()
+
+
 async def test_a_watcher_that_leaves_is_noticed(wire):
     writers = []
     for _ in range(20):
