@@ -5,6 +5,8 @@ Imports what a command needs when it is given, so that help and version answer a
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -20,6 +22,7 @@ def _serve(prog: str, arguments: Sequence[str]) -> int:
     from apiserver.options import serve_config
 
     config = serve_config(prog, arguments)
+    _end_on_signals()
     from apiserver.run import serve
 
     return serve(config)
@@ -29,6 +32,7 @@ def _dev(prog: str, arguments: Sequence[str]) -> int:
     from apiserver.options import dev_config
 
     config = dev_config(prog, arguments)
+    _end_on_signals()
     from apiserver.run import dev
 
     return dev(config)
@@ -110,6 +114,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return COMMANDS[name][1](prog, rest)
     except OptionsError as error:
         return _refuse(prog, error.errors)
+
+
+def _end_on_signals() -> None:
+    """Until the server takes signals into its own hands, one ends the process: nothing has begun."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os._exit(0))
 
 
 def _refuse(prog: str, errors: Sequence[str]) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -85,3 +88,28 @@ def test_a_job_without_room_says_why(start):
     dev = start("--nodes=0")
     dev.says(r"default/sample: Pending \(.*nodes?")
     assert dev.stop() == 0
+
+
+def test_a_signal_while_storage_hangs_ends_serve_at_once(start, tmp_path):
+    """etcd that never answers: the state is not read, and nothing waits for it at the end."""
+    dev = start("--no-sample")
+    dev.says("Ctrl-C stops it")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        flags = [
+            f"--etcd-servers=http://127.0.0.1:{silent.getsockname()[1]}",
+            f"--kubeconfig={dev.data / 'kubeconfig'}",
+            "--authentication-skip-lookup",
+            "--bind-address=127.0.0.1",
+            "--secure-port=0",
+            f"--cert-dir={tmp_path / 'certs'}",
+        ]
+        serving = subprocess.Popen([sys.executable, "-m", "apiserver.cli", "serve", *flags])
+        try:
+            silent.settimeout(60)
+            connection, _ = silent.accept()
+            with connection:
+                serving.terminate()
+                assert serving.wait(20) == 0
+        finally:
+            serving.kill()
+            serving.wait()
