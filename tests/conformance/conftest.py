@@ -113,7 +113,8 @@ def verdict_of(
 
 
 def _has_case(item: pytest.Item) -> bool:
-    return "case" in getattr(getattr(item, "callspec", None), "params", {})
+    """Whether it is a row of our table; other tests may call a parameter of theirs `case` too."""
+    return isinstance(getattr(getattr(item, "callspec", None), "params", {}).get("case"), Case)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
