@@ -68,20 +68,41 @@ def peer_certificates(scope: Mapping[str, Any]) -> tuple[bytes | None, tuple[byt
     return tls.get(PEER_CERTIFICATE), tls.get(PEER_INTERMEDIATES, ())
 
 
+class _Lost:
+    """The transport of a connection that is no more."""
+
+    def is_closing(self) -> bool:
+        return True
+
+    def nothing(self, *_: Any) -> None:
+        pass
+
+    write = close = abort = pause_reading = resume_reading = nothing
+
+
+_LOST = _Lost()
+
+
 class PatientTransport:
     """A transport that is not closed while the rest of a body that nobody wants is coming in: the kernel
     would answer that with a reset, which takes the answer away from the client before it has read it.
     """
 
     def __init__(self, transport: asyncio.Transport, protocol: APIProtocol) -> None:
-        self._transport = transport
-        self._protocol = protocol
-        self.write = transport.write
+        self._transport: Any = transport
+        self._protocol: APIProtocol | None = protocol
+        self.write: Any = transport.write
 
     def close(self) -> None:
         """Close, unless the protocol is going to."""
-        if not self._protocol.lingers:
+        if self._protocol is None or not self._protocol.lingers:
             self._transport.close()
+
+    def detach(self) -> None:
+        """Let go of a connection that is lost. Else it would hold itself in a circle, with all that waited
+        for the peer, until the garbage collector looks at what is old; and late writes would fail.
+        """
+        self._transport, self._protocol, self.write = _LOST, None, _LOST.write
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -110,7 +131,8 @@ class APIProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Read the peer's certificate; the handshake is over by now."""
-        super().connection_made(PatientTransport(transport, self))  # type: ignore[arg-type]
+        self._patient = PatientTransport(transport, self)
+        super().connection_made(self._patient)  # type: ignore[arg-type]
         transport.set_write_buffer_limits(high=MAX_WAITING_BYTES)
         self._extensions = tls_extension(transport)
         self._asked = asks_for_certificates(self.config.ssl)
@@ -127,6 +149,8 @@ class APIProtocol(HttpToolsProtocol):
         self.pipeline.clear()
         if self._running is not None and not self._running.response_complete:
             self._disconnect(self._running)
+        self._running = None
+        self._patient.detach()
 
     def data_received(self, data: bytes) -> None:
         """Count what belongs to a head before parsing it."""

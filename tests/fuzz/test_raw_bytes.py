@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import random
 import ssl
+import weakref
+from typing import ClassVar
 
 import orjson
 import pytest
@@ -35,6 +38,11 @@ class Impatient(APIProtocol):
     linger_seconds = 0.2
     stall_seconds = 0.3
     pipeline_seconds = 0.5
+    alive: ClassVar[weakref.WeakSet[APIProtocol]] = weakref.WeakSet()
+
+    def connection_made(self, transport) -> None:
+        super().connection_made(transport)
+        self.alive.add(self)
 
 
 def pytest_asyncio_loop_factories(config, item):
@@ -244,6 +252,24 @@ async def test_a_peer_that_takes_nothing_of_an_answer_is_cut_off(wire, query):
     # The answer was broken off, not finished; what is left of it is not all of it.
     with contextlib.suppress(ConnectionError, ssl.SSLError):
         assert len(await reader.read(1 << 26)) < 12_000_000
+
+
+async def test_a_connection_that_is_lost_leaves_no_work_to_the_garbage_collector(wire):
+    await large_objects(wire, 4)
+    gc.collect()
+    gc.disable()
+    try:
+        for query in (b"", b"?watch=1") * 5:
+            _, writer = await wire.connect()
+            writer.transport.pause_reading()
+            writer.write(get(JOBS_PATH + query))
+            await asyncio.sleep(0.05)
+            writer.transport.abort()
+        async with asyncio.timeout(10):
+            while Impatient.alive:
+                await asyncio.sleep(0.01)
+    finally:
+        gc.enable()
 
 
 async def test_a_peer_that_is_slow_gets_everything(wire):
