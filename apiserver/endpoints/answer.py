@@ -50,7 +50,7 @@ async def answer_stored(call: Call, status: int, stored: Stored) -> None:
     """Answer a write with the object as it is now."""
     accept = accepted(call.request)
     form = form_for(call, accept, many=False)
-    await answer_document(call, status, form.single(call.store.view(stored)), accept)
+    await answer_document(call, status, form.single(stored), accept)
 
 
 async def answer_listing(call: Call, listing: Listing, accept: Accepted, form: Representation) -> None:

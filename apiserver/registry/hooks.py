@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from apiserver.machinery.options import WriteOptions
@@ -57,7 +58,13 @@ class Caller:
 
     def timestamp(self) -> str:
         """Now, as `metav1.Time` in JSON: RFC 3339 in UTC with whole seconds."""
-        return self.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return _whole_seconds(self.now().replace(microsecond=0))
+
+
+@lru_cache(maxsize=16)
+def _whole_seconds(moment: datetime) -> str:
+    """Kept, because all writes of a second ask for the same."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,22 @@ import orjson
 
 from apiserver.machinery.resource import Resource
 from apiserver.machinery.table import Column, column_definitions, row_cells
-from apiserver.registry.view import View
 
 Object = dict[str, Any]
 META_V1 = "meta.k8s.io/v1"
+
+
+class Encoded(Protocol):
+    """An object of the storage version as bytes, which are parsed only where a form needs it."""
+
+    @property
+    def encoded(self) -> bytes:
+        """JSON with the resourceVersion in it."""
+        ...
+
+    def decode(self) -> Object:
+        """A fresh copy of the object."""
+        ...
 
 
 class Representation(Protocol):
@@ -26,15 +38,15 @@ class Representation(Protocol):
 
     key: tuple[str, ...]
 
-    def item(self, view: View) -> bytes:
+    def item(self, view: Encoded) -> bytes:
         """The object as it stands in a list of this form."""
         ...
 
-    def single(self, view: View) -> bytes:
+    def single(self, view: Encoded) -> bytes:
         """The object on its own."""
         ...
 
-    def event(self, view: View, *, first: bool = False) -> bytes:
+    def event(self, view: Encoded, *, first: bool = False) -> bytes:
         """The object as it stands in a watch event; `first` on the first event of a stream."""
         ...
 
@@ -58,17 +70,17 @@ class Whole:
         self._list_kind = {"kind": resource.list_kind, "apiVersion": str(resource.group_version(version))}
         self.key: tuple[str, ...] = ("whole", version)
 
-    def decoded(self, view: View) -> Object:
+    def decoded(self, view: Encoded) -> Object:
         """The object in this version."""
         return self._resource.convert(view.decode(), self._resource.storage_version, self._version)
 
-    def item(self, view: View) -> bytes:
+    def item(self, view: Encoded) -> bytes:
         """The object's bytes."""
         return view.encoded if self._as_stored else orjson.dumps(self.decoded(view))
 
     single = item
 
-    def event(self, view: View, *, first: bool = False) -> bytes:  # noqa: ARG002 - of the Protocol
+    def event(self, view: Encoded, *, first: bool = False) -> bytes:  # noqa: ARG002 - of the Protocol
         """The object's bytes."""
         return self.item(view)
 
@@ -89,13 +101,13 @@ class PartialMetadata:
         self._api_version = f"meta.k8s.io/{version}"
         self.key: tuple[str, ...] = ("metadata", *whole.key, version)
 
-    def item(self, view: View) -> bytes:
+    def item(self, view: Encoded) -> bytes:
         """The metadata under its own kind."""
         return orjson.dumps(partial(self._whole.decoded(view), self._api_version))
 
     single = item
 
-    def event(self, view: View, *, first: bool = False) -> bytes:  # noqa: ARG002 - of the Protocol
+    def event(self, view: Encoded, *, first: bool = False) -> bytes:  # noqa: ARG002 - of the Protocol
         """The metadata under its own kind."""
         return self.item(view)
 
@@ -124,16 +136,16 @@ class TableForm:
         self._definitions = column_definitions(columns)
         self.key: tuple[str, ...] = ("table", *whole.key, include, version)
 
-    def item(self, view: View) -> bytes:
+    def item(self, view: Encoded) -> bytes:
         """One row."""
         return orjson.dumps(self._row(view))
 
-    def single(self, view: View) -> bytes:
+    def single(self, view: Encoded) -> bytes:
         """A table of one row, with the object's revision."""
         obj = self._whole.decoded(view)
         return self._table([self._row(view)], obj["metadata"], definitions=True)
 
-    def event(self, view: View, *, first: bool = False) -> bytes:
+    def event(self, view: Encoded, *, first: bool = False) -> bytes:
         """A table of one row; columns only the first time."""
         obj = self._whole.decoded(view)
         return self._table([self._row(view)], obj["metadata"], definitions=first)
@@ -157,7 +169,7 @@ class TableForm:
         head = {**self._kind, "metadata": metadata, "columnDefinitions": self._definitions}
         return join_list(head, None, b"rows", items)
 
-    def _row(self, view: View) -> Object:
+    def _row(self, view: Encoded) -> Object:
         obj = self._whole.decoded(view)
         row: Object = {"cells": row_cells(self._columns, obj, _now())}
         if self._include == "Object":

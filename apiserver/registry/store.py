@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -29,17 +28,27 @@ FUTURE_TIMEOUT = 3.0
 """Seconds that a read waits for a revision that has not been reached, as upstream's watch cache does."""
 
 
-@dataclass(frozen=True, slots=True)
 class Stored:
-    """An object of the storage version as of one revision. `encoded` has the resourceVersion in it."""
+    """An object of the storage version as of one revision. `encoded` has the resourceVersion in it, `raw` are
+    the bytes as stored, without it. Most of what is written is only sent on: it is not decoded before
+    somebody asks."""
 
-    obj: Object
-    revision: int
-    encoded: bytes
-    raw: bytes
-    """The bytes as stored, without the resourceVersion."""
+    __slots__ = ("_obj", "encoded", "raw", "revision")
 
-    def fresh(self) -> Object:
+    def __init__(self, obj: Object | None, revision: int, encoded: bytes, raw: bytes) -> None:
+        self._obj = obj
+        self.revision = revision
+        self.encoded = encoded
+        self.raw = raw
+
+    @property
+    def obj(self) -> Object:
+        """The object; whoever wants to change it takes a copy by `decode`."""
+        if self._obj is None:
+            self._obj = self.decode()
+        return self._obj
+
+    def decode(self) -> Object:
         """A copy that may be changed."""
         decoded: Object = orjson.loads(self.encoded)
         return decoded
@@ -48,7 +57,7 @@ class Stored:
 def stored_from(item: KeyValue) -> Stored:
     """Decode what storage holds."""
     encoded = splice_resource_version(item.value, item.mod_revision)
-    return Stored(orjson.loads(encoded), item.mod_revision, encoded, item.value)
+    return Stored(None, item.mod_revision, encoded, item.value)
 
 
 class ResourceStore:
@@ -111,11 +120,6 @@ class ResourceStore:
         with storage_faults():
             return await self.storage.txn(compares, ops)
 
-    def view(self, stored: Stored) -> View:
-        """The view of an object that is not in the cache (yet)."""
-        metadata = stored.obj["metadata"]
-        return View(metadata.get("namespace", ""), metadata["name"], {}, {}, stored.encoded)
-
     def restamp(self, view: View, revision: int) -> View:
         """The same object under another revision: how a deletion shows the last state."""
         obj = view.decode()
@@ -128,13 +132,11 @@ class ResourceStore:
 
     def written(self, raw: bytes, revision: int) -> Stored:
         """What was just written, as it will be read."""
-        encoded = splice_resource_version(raw, revision)
-        return Stored(orjson.loads(encoded), revision, encoded, raw)
+        return Stored(None, revision, splice_resource_version(raw, revision), raw)
 
 
 def _from_entry(entry: Entry[View]) -> Stored:
-    encoded = entry.view.encoded
-    return Stored(orjson.loads(encoded), entry.mod_revision, encoded, entry.value)
+    return Stored(None, entry.mod_revision, entry.view.encoded, entry.value)
 
 
 class Registry:

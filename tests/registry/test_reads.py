@@ -128,9 +128,9 @@ async def test_an_object_that_a_selector_loses_is_deleted_for_its_watchers(world
     job["metadata"]["labels"] = {"team": "red"}
     created = await world.create(job)
     watch = await world.watch(resource_version=str(created.revision), label_selector="team=red")
-    moved = created.fresh()
+    moved = created.decode()
     moved["metadata"]["labels"] = {"team": "blue"}
-    back = (await world.update(moved)).stored.fresh()
+    back = (await world.update(moved)).stored.decode()
     back["metadata"]["labels"] = {"team": "red"}
     await world.update(back)
     assert await frames_of(watch, 2) == [("DELETED", "a"), ("ADDED", "a")]

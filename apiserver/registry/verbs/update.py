@@ -143,8 +143,8 @@ async def prepare(request: Update, live: Stored) -> Wanted | None:
     store, version = request.store, request.version
     resource = store.resource
     _match_uid(request, live)
-    old = resource.convert(live.fresh(), resource.storage_version, version)
-    obj = request.mutate(resource.convert(live.fresh(), resource.storage_version, version))
+    old = resource.convert(live.decode(), resource.storage_version, version)
+    obj = request.mutate(resource.convert(live.decode(), resource.storage_version, version))
     _match_url(request, obj)
     _match_revision(request, obj, live)
     meta = obj["metadata"]
@@ -164,7 +164,7 @@ async def prepare(request: Update, live: Stored) -> Wanted | None:
     metadata.dedup_owner_references(obj, request.caller)
     obj = _only_what_may_change(request, obj, old)
     metadata.carry_over(obj, old)
-    stored_old = live.fresh()
+    stored_old = live.decode()
     stored = _judge(request, obj, old, stored_old)
     if metadata.same_but_for_managed_times(stored, stored_old):
         stored["metadata"]["managedFields"] = stored_old["metadata"].get("managedFields", [])
