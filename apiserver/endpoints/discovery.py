@@ -172,7 +172,7 @@ def _entry(resource: Resource) -> Document:
 
 def _subresource_entries(resource: Resource) -> list[Document]:
     entries: list[Document] = []
-    for name, group, version, kind, verbs in sorted(_subresources(resource)):
+    for name, group, version, kind, verbs in _subresources(resource):
         entry: Document = {
             "name": f"{resource.plural}/{name}",
             "singularName": "",
