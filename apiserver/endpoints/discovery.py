@@ -88,13 +88,12 @@ class Discovery:
         return {"kind": "APIVersions", "versions": self.versions(""), "serverAddressByClientCIDRs": []}
 
     def resource_list(self, group: str, version: str) -> Document:
-        """The `APIResourceList` of a group version; sorted by name, as kube-apiserver's is."""
+        """The `APIResourceList` of a group version: by name, each followed by its subresources."""
         entries = [
             entry
-            for resource in self._served(group, version)
+            for resource in sorted(self._served(group, version), key=lambda served: served.plural)
             for entry in (_entry(resource), *_subresource_entries(resource))
         ]
-        entries.sort(key=lambda entry: str(entry["name"]))
         return {
             "kind": "APIResourceList",
             "apiVersion": "v1",
