@@ -26,6 +26,7 @@ import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from apiserver.machinery.errors import APIError
+from apiserver.server.transport import PatientTransport
 
 KEEP_ALIVE_SECONDS = 150
 """For uvicorn's `timeout_keep_alive`. kube-apiserver reuses idle connections for 90 s: ours must live
@@ -66,46 +67,6 @@ def peer_certificates(scope: Mapping[str, Any]) -> tuple[bytes | None, tuple[byt
     """The peer's certificate and whatever came with it, in DER, unverified; None if it showed none."""
     tls = (scope.get("extensions") or {}).get("tls") or {}
     return tls.get(PEER_CERTIFICATE), tls.get(PEER_INTERMEDIATES, ())
-
-
-class _Lost:
-    """The transport of a connection that is no more."""
-
-    def is_closing(self) -> bool:
-        return True
-
-    def nothing(self, *_: Any) -> None:
-        pass
-
-    write = close = abort = pause_reading = resume_reading = nothing
-
-
-_LOST = _Lost()
-
-
-class PatientTransport:
-    """A transport that is not closed while the rest of a body that nobody wants is coming in: the kernel
-    would answer that with a reset, which takes the answer away from the client before it has read it.
-    """
-
-    def __init__(self, transport: asyncio.Transport, protocol: APIProtocol) -> None:
-        self._transport: Any = transport
-        self._protocol: APIProtocol | None = protocol
-        self.write: Any = transport.write
-
-    def close(self) -> None:
-        """Close, unless the protocol is going to."""
-        if self._protocol is None or not self._protocol.lingers:
-            self._transport.close()
-
-    def detach(self) -> None:
-        """Let go of a connection that is lost. Else it would hold itself in a circle, with all that waited
-        for the peer, until the garbage collector looks at what is old; and late writes would fail.
-        """
-        self._transport, self._protocol, self.write = _LOST, None, _LOST.write
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
 
 class APIProtocol(HttpToolsProtocol):
