@@ -78,7 +78,7 @@ def _verbs_of(resource: Resource, info: RequestInfo) -> Mapping[str, Verb]:
         raise errors.not_found(resource.group_resource, info.name)
     match info.subresource:
         case "":
-            return {name: verb for name, verb in VERBS.items() if name in resource.verbs}
+            return VERBS if info.verb in resource.verbs else {}
         case "status" if resource.status:
             return STATUS_VERBS
         case "scale" if resource.scale is not None:

@@ -66,9 +66,10 @@ class Whole:
         self._resource = resource
         self._version = version
         self._as_stored = version == resource.storage_version
-        self._kind = {"kind": resource.kind, "apiVersion": str(resource.group_version(version))}
-        self._list_kind = {"kind": resource.list_kind, "apiVersion": str(resource.group_version(version))}
         self.key: tuple[str, ...] = ("whole", version)
+
+    def _of_kind(self, kind: str) -> Object:
+        return {"kind": kind, "apiVersion": str(self._resource.group_version(self._version))}
 
     def decoded(self, view: Encoded) -> Object:
         """The object in this version."""
@@ -86,11 +87,13 @@ class Whole:
 
     def bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
         """An empty object of the kind."""
-        return orjson.dumps({**self._kind, "metadata": _bookmark_metadata(revision, annotations)})
+        metadata = _bookmark_metadata(revision, annotations)
+        return orjson.dumps({**self._of_kind(self._resource.kind), "metadata": metadata})
 
     def collection(self, items: Iterable[bytes], metadata: Object) -> bytes:
         """A list of the kind; custom resources show an empty `continue` where there is none."""
-        return join_list(self._list_kind, {"continue": "", **metadata}, b"items", items)
+        kind = self._of_kind(self._resource.list_kind)
+        return join_list(kind, {"continue": "", **metadata}, b"items", items)
 
 
 class PartialMetadata:
