@@ -10,9 +10,6 @@ from prometheus_client.exposition import choose_encoder
 from starlette.requests import Request as HTTPRequest
 
 from apiserver.endpoints.plain_answer import Answer, kube
-from apiserver.observability.http_metrics import WATCH_EVENTS
-
-__all__ = ["WATCH_EVENTS", "router"]
 
 
 def router(registry: CollectorRegistry = REGISTRY) -> APIRouter:

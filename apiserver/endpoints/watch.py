@@ -8,15 +8,13 @@ from starlette.types import Receive
 
 from apiserver.endpoints.answer import form_for
 from apiserver.endpoints.call import Call
-from apiserver.endpoints.metrics import WATCH_EVENTS
 from apiserver.endpoints.negotiation import WATCH, Accepted, accepted
+from apiserver.endpoints.request import STOPPING_KEY
 from apiserver.machinery.options import list_options
+from apiserver.observability.http_metrics import WATCH_EVENTS
 from apiserver.registry.selection import select
 from apiserver.registry.verbs.watch import Watch
 from apiserver.registry.verbs.watch import watch as open_watch
-
-STOPPING = "kube.stopping"
-"""The scope key of the event that says that the server stops: streams then end cleanly."""
 
 PAUSE = 0.01
 """Seconds between two sends of a busy stream. What happens meanwhile goes out as one: with many watchers most
@@ -59,7 +57,7 @@ async def _stream(call: Call, opened: Watch) -> None:
             group.create_task(_send_frames(call, opened)),
             group.create_task(_disconnected(call.receive)),
         ]
-        stopping: asyncio.Event | None = call.scope.get(STOPPING)
+        stopping: asyncio.Event | None = call.scope.get(STOPPING_KEY)
         if stopping is not None:
             endings.append(group.create_task(_stopped(stopping)))
         await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from apiserver.auth.authorizer import Attributes, Authorizer, require
 from apiserver.endpoints.call import Call, MayCreate
@@ -14,7 +14,6 @@ from apiserver.endpoints.health import HealthChecks
 from apiserver.endpoints.openapi import OpenAPI
 from apiserver.endpoints.router import ResourceRouter
 from apiserver.endpoints.status_paths import StatusPaths
-from apiserver.endpoints.watch import STOPPING
 from apiserver.machinery import errors
 from apiserver.machinery.openapi import Info, build_v2, build_v3
 from apiserver.machinery.resource import Resource
@@ -47,17 +46,8 @@ def build_application(registry: Registry, checks: HealthChecks, config: ChainCon
         frozenset({"status", "scale", *(action for resource in resources for action in resource.actions)}),
         frozenset(status_paths.paths),
     )
-    chained = build_chain(split(router, status_paths), _with_served(config, served))
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        scope[STOPPING] = config.lifecycle.ending_watches
-        await chained(scope, receive, send)
-
+    app = build_chain(split(router, status_paths), replace(config, served=served))
     return Application(app, openapi)
-
-
-def _with_served(config: ChainConfig, served: Served) -> ChainConfig:
-    return replace(config, served=served)
 
 
 def _openapi(resources: tuple[Resource, ...]) -> OpenAPI:
