@@ -70,5 +70,5 @@ async def answer_document(call: Call, status: int, document: bytes, accept: Acce
     if accept.media_type != JSON or accept.pretty:
         body = encode(orjson.loads(document), accept)
     else:
-        body = document + b"\n"
+        body = document if document.endswith(b"\n") else document + b"\n"
     await send_bytes(call.send, call.request, status, accept.media_type, body)

@@ -195,9 +195,9 @@ def partial(obj: Object, api_version: str = META_V1) -> Object:
 
 
 def join_list(kind: Object, metadata: Object | None, field: bytes, items: Iterable[bytes]) -> bytes:
-    """A JSON list document around encoded items."""
+    """A JSON list document around encoded items, with the final newline: it may be too long to copy."""
     head = kind if metadata is None else {**kind, "metadata": metadata}
-    return b"".join((orjson.dumps(head)[:-1], b',"', field, b'":[', b",".join(items), b"]}"))
+    return b"".join((orjson.dumps(head)[:-1], b',"', field, b'":[', b",".join(items), b"]}\n"))
 
 
 def _bookmark_metadata(revision: int, annotations: dict[str, str]) -> Object:
