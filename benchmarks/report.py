@@ -44,7 +44,8 @@ class Line:
 
 def table(lines: Sequence[Line], ours: str, peers: Sequence[str]) -> str:
     """A Markdown table."""
-    others = [peer for peer in peers if peer != ours]
+    measured = dict.fromkeys(peer for line in lines for peer in line.values)
+    others = [peer for peer in dict.fromkeys([*peers, *measured]) if peer != ours and peer in measured]
     head = ["", "unit", ours, *others, *(f"ours / {peer}" for peer in others), "target", ""]
     rows = [head, ["-"] * len(head)]
     for line in lines:

@@ -25,6 +25,7 @@ BESIDE_PEERS: dict[str, Callable[[Field, int], list[Line]]] = {
     "get": requests.get,
     "list": requests.list_all,
     "page": requests.page,
+    "memory": requests.memory,
     "watch": requests.watch,
     "create": requests.create,
 }
