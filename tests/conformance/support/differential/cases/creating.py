@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from differential.case import YAML, Case, Request, create, get, job, list_, without
+from differential.case import YAML, Case, Kubectl, Request, apply, create, get, job, list_, without
 
 YAML_JOB = "apiVersion: ${gv}\nkind: InferenceJob\nmetadata:\n  name: a\nspec:\n  image: i\n"
 
@@ -276,6 +276,19 @@ def cases() -> Iterator[Case]:
                 job(),
                 {"Content-Type": "application/json"},
             )
+        ],
+    )
+    yield Case(
+        "create: in a namespace that is going",
+        [
+            Request("DELETE", "/api/v1/namespaces/${ns}", extract=lambda body, _: body.get("kind")),
+            Kubectl(["wait", "namespace/${ns}", "--for=jsonpath={.status.phase}=Terminating"]),
+            create(),
+            create(_generated()),
+            create(without(job(), "metadata", "name")),
+            create(query="dryRun=All"),
+            apply(job()),
+            list_(),
         ],
     )
     yield Case(
