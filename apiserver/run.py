@@ -169,7 +169,7 @@ class Server:
             ]
             tasks.create_task(self._control(controlling or controllers.run()))
             await serve_http(
-                front(application.app),
+                front(application),
                 [self.socket],
                 lifecycle,
                 tls=self.tls.context,

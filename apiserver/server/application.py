@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from starlette.types import ASGIApp
@@ -23,19 +23,10 @@ from apiserver.server.chain import ChainConfig, build_chain, split
 from apiserver.server.filters.instrument import Served
 
 
-@dataclass(frozen=True)
-class Application:
-    """The application, and the OpenAPI documents, which are worth building before the first request."""
-
-    app: ASGIApp
-    openapi: OpenAPI
-
-
-def build_application(registry: Registry, checks: HealthChecks, config: ChainConfig) -> Application:
+def build_application(registry: Registry, checks: HealthChecks, config: ChainConfig) -> ASGIApp:
     """Put endpoints, status paths and filters together. `config.served` is filled in here."""
     resources = registry.resources
-    openapi = _openapi(resources)
-    status_paths = StatusPaths(checks, Discovery(resources), openapi)
+    status_paths = StatusPaths(checks, Discovery(resources), _openapi(resources))
     router = ResourceRouter(registry, _may_create(config.authorizer))
     served = Served(
         frozenset(
@@ -46,8 +37,7 @@ def build_application(registry: Registry, checks: HealthChecks, config: ChainCon
         frozenset({"status", "scale", *(action for resource in resources for action in resource.actions)}),
         frozenset(status_paths.paths),
     )
-    app = build_chain(split(router, status_paths), replace(config, served=served))
-    return Application(app, openapi)
+    return build_chain(split(router, status_paths), replace(config, served=served))
 
 
 def _openapi(resources: tuple[Resource, ...]) -> OpenAPI:

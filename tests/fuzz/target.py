@@ -223,7 +223,7 @@ async def target(
         async with asyncio.TaskGroup() as tasks:
             caching = tasks.create_task(cache.run())
             await cache.wait_ready()
-            yield Target(application.app, registry, lifecycle, faults)
+            yield Target(application, registry, lifecycle, faults)
             caching.cancel()
     await storage.close()
 

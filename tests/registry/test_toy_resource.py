@@ -124,7 +124,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
         caching = tasks.create_task(cache.run())
         await cache.wait_ready()
         async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(application.app),
+            transport=httpx.ASGITransport(application),
             base_url="https://server",
             headers={"Authorization": f"Bearer {token}", "User-Agent": "toy/1"},
         ) as opened:

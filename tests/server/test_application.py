@@ -52,7 +52,7 @@ async def server(tmp_path):
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
         caching = tasks.create_task(cache.run())
         timings = Timings(drain=5, watch_grace=5)
-        serving = tasks.create_task(serve(application.app, [sock], lifecycle, timings=timings))
+        serving = tasks.create_task(serve(application, [sock], lifecycle, timings=timings))
         await lifecycle.serving.wait()
         await cache.wait_ready()
         async with httpx.AsyncClient(base_url=url, timeout=10) as client:
