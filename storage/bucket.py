@@ -83,7 +83,7 @@ class Bucket(Generic[T]):
         self._log_bytes = 0
         self._first = 0
         self._next = 0
-        self._sleepers: dict[bytes, set[asyncio.Future[None]]] = {}
+        self._sleepers: dict[bytes, set[asyncio.Future[int]]] = {}
 
     # Entries
 
@@ -113,7 +113,8 @@ class Bucket(Generic[T]):
         """Log the changes of one revision and wake those who watch the keys."""
         step = Step(revision, tuple(changes), 0)
         step.size = sum(change.size() for change in step.changes)
-        self._log[self._next] = step
+        number = self._next
+        self._log[number] = step
         self._next += 1
         self._log_bytes += step.size
         while self._next - self._first > self._window or (
@@ -122,13 +123,13 @@ class Bucket(Generic[T]):
             self._drop_oldest()
         if self._sleepers:
             for change in step.changes:
-                self._wake(change.key)
+                self._wake(change.key, number)
 
     def close(self) -> None:
         """End all subscriptions with `Expired`."""
         self.closed = True
         for sleepers in self._sleepers.values():
-            _rouse(sleepers)
+            _rouse(sleepers, self._next)
         self._sleepers.clear()
 
     def position(self, revision: int) -> int:
@@ -160,26 +161,29 @@ class Bucket(Generic[T]):
 
     # Sleeping and waking: a sleeper is filed under its prefix and woken only by keys that the prefix selects.
 
-    async def sleep(self, prefix: bytes, timeout: float) -> None:
-        """Wait until a key that the prefix selects changes, or the time (seconds) is over."""
+    async def sleep(self, prefix: bytes, timeout: float) -> int:
+        """Wait until a key that the prefix selects changes, or the time (seconds) is over.
+
+        Gives the cursor to go on from: no step before it has anything for this prefix, however many there
+        were meanwhile."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-        alarm = loop.call_later(timeout, _finish, future)
+        future: asyncio.Future[int] = loop.create_future()
+        alarm = loop.call_later(timeout, lambda: _finish(future, self._next))
         sleepers = self._sleepers.setdefault(prefix, set())
         sleepers.add(future)
         try:
-            await future
+            return await future
         finally:
             alarm.cancel()
             sleepers.discard(future)
             if not sleepers and self._sleepers.get(prefix) is sleepers:
                 del self._sleepers[prefix]
 
-    def _wake(self, key: bytes) -> None:
-        _rouse(self._sleepers.pop(key, ()))
+    def _wake(self, key: bytes, number: int) -> None:
+        _rouse(self._sleepers.pop(key, ()), number)
         slash = key.find(b"/")
         while slash >= 0:
-            _rouse(self._sleepers.pop(key[: slash + 1], ()))
+            _rouse(self._sleepers.pop(key[: slash + 1], ()), number)
             slash = key.find(b"/", slash + 1)
 
 
@@ -216,7 +220,8 @@ class Subscription(Generic[T]):
             if left <= 0:
                 return self.revision, []
             if self._bucket.at_end(self._cursor):
-                await self._bucket.sleep(self._prefix, left)
+                # What others did meanwhile does not make this reader a slow one.
+                self._cursor = max(self._cursor, await self._bucket.sleep(self._prefix, left))
             else:
                 await asyncio.sleep(0)
 
@@ -243,11 +248,11 @@ class Subscription(Generic[T]):
         ]
 
 
-def _finish(future: asyncio.Future[None]) -> None:
+def _finish(future: asyncio.Future[int], number: int) -> None:
     if not future.done():
-        future.set_result(None)
+        future.set_result(number)
 
 
-def _rouse(sleepers: Iterable[asyncio.Future[None]]) -> None:
+def _rouse(sleepers: Iterable[asyncio.Future[int]], number: int) -> None:
     for sleeper in sleepers:
-        _finish(sleeper)
+        _finish(sleeper, number)

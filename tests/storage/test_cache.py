@@ -355,6 +355,32 @@ async def test_a_reader_slower_than_the_window_is_cut_and_others_are_not(shim: S
         assert await other.next(0) == (last, [])
 
 
+async def test_a_quiet_watch_outlives_any_traffic_of_others(shim: Shim) -> None:
+    async with running(make(shim, window=4)) as cache, asyncio.TaskGroup() as group:
+        quiet = cache.watch(JOBS + b"quiet/", cache.revision)
+        waiting = group.create_task(quiet.next(10))
+        for number in range(20):
+            await put(shim, JOBS + b"busy/%d" % number)
+        mine = await put(shim, JOBS + b"quiet/a")
+        _, changes = await waiting
+        assert [change.revision for change in changes] == [mine]
+
+
+async def test_a_quiet_watch_that_times_out_can_go_on_after_any_traffic_of_others(shim: Shim) -> None:
+    async with running(make(shim, window=4)) as cache, asyncio.TaskGroup() as group:
+        quiet = cache.watch(JOBS + b"quiet/", cache.revision)
+        waiting = group.create_task(quiet.next(0.05))
+        last = 0
+        for number in range(20):
+            last = await put(shim, JOBS + b"busy/%d" % number)
+        await cache.wait_for(last, 5)
+        revision, changes = await waiting
+        assert (revision, changes) == (last, [])
+        mine = await put(shim, JOBS + b"quiet/a")
+        _, changes = await quiet.next(10)
+        assert [change.revision for change in changes] == [mine]
+
+
 async def test_the_window_is_bounded_in_bytes_too(shim: Shim) -> None:
     async with running(make(shim, window_bytes=10_000)) as cache:
         start = cache.revision

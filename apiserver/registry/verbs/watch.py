@@ -35,6 +35,9 @@ PIECE = 256 * 1024
 """Bytes from which on frames are sent before more are made: what a slow reader holds in memory is bounded by
 it, however large and many the events."""
 
+MEMO_FORMS = 4
+"""Forms of a change whose encoding is kept for other watchers; more would multiply what the window holds."""
+
 Clock = Callable[[], float]
 
 
@@ -119,7 +122,9 @@ class Watch:
         memo_key = (kind, self.form.key)
         frame = change.memo.get(memo_key)
         if frame is None:
-            frame = change.memo[memo_key] = _frame(kind, self.form.event(view))
+            frame = _frame(kind, self.form.event(view))
+            if len(change.memo) < MEMO_FORMS:
+                change.memo[memo_key] = frame
         return frame
 
 
