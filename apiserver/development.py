@@ -11,6 +11,7 @@ import asyncio
 import base64
 import logging
 import os
+import secrets
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Mapping
@@ -189,8 +190,8 @@ def write_kubeconfig(path: Path, server: str, ca: bytes, token: str) -> None:
         ],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         yaml.safe_dump(document, file, sort_keys=False)
     fresh.replace(path)
