@@ -25,7 +25,6 @@ from apiserver.registry.scale import (
 from apiserver.registry.store import Stored
 from apiserver.registry.verbs.get import get as get_object
 from apiserver.registry.verbs.patch import apply as apply_object
-from apiserver.registry.verbs.patch import track
 from apiserver.registry.verbs.update import Update
 from apiserver.registry.verbs.update import update as update_object
 
@@ -116,7 +115,7 @@ async def _change(call: Call, wanted: Callable[[Object], Object], options: Write
     def mutate(live: Object | None) -> Object:
         assert live is not None, "a scale never creates"
         obj = with_scale(resource, copy_json(live), wanted(scale_of(resource, live)))
-        track(call.store, live, obj, storage_version, "scale", options, caller)
+        call.store.track(live, obj, storage_version, "scale", options, caller)
         return obj
 
     request = Update(

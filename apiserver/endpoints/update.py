@@ -11,7 +11,6 @@ from apiserver.endpoints.call import Call
 from apiserver.endpoints.negotiation import accepted
 from apiserver.machinery.options import update_options
 from apiserver.registry import metadata
-from apiserver.registry.verbs.patch import track
 from apiserver.registry.verbs.update import Update
 from apiserver.registry.verbs.update import update as update_object
 
@@ -31,7 +30,7 @@ async def update(call: Call) -> None:
 
     def mutate(live: Object | None) -> Object:
         obj = copy.deepcopy(body)
-        track(call.store, live, obj, call.version, info.subresource, options, caller)
+        call.store.track(live, obj, call.version, info.subresource, options, caller)
         return obj
 
     request = Update(

@@ -148,12 +148,3 @@ def _integer_at(obj: Object, path: str) -> tuple[int, str]:
                 f"{path} accessor error: {plain(value)} is of the type {go_type(value)}, expected {wanted}",
             )
     return value, ""
-
-
-def value_at(obj: Any, path: str) -> Any:
-    """The value at a path such as `.spec.replicas`, or None."""
-    for part in path.strip(".").split("."):
-        if not isinstance(obj, dict):
-            return None
-        obj = obj.get(part)
-    return obj

@@ -30,7 +30,6 @@ from apiserver.registry.store import ResourceStore, Stored
 from apiserver.registry.verbs.create import create, prepare
 from apiserver.registry.verbs.delete import delete
 from apiserver.registry.verbs.list import list_objects
-from apiserver.registry.verbs.patch import track
 from apiserver.registry.verbs.update import Update, update
 from apiserver.registry.verbs.update import prepare as prepare_update
 from apiserver.registry.verbs.watch import watch
@@ -187,7 +186,7 @@ class LocalObjects:
         version = store.resource.storage_version
         metadata.wipe_system_fields(body)
         body["metadata"].pop("resourceVersion", None)
-        track(store, None, body, version, "", self._options, caller)
+        store.track(None, body, version, "", self._options, caller)
         metadata.fill_system_fields(body, caller)
         stored = prepare(store, version, body, caller)
         if status is not None:
@@ -201,7 +200,7 @@ class LocalObjects:
 
         def mutate(live: Object | None) -> Object:
             body = _taken_in(store, obj)
-            track(store, live, body, version, subresource, self._options, caller)
+            store.track(live, body, version, subresource, self._options, caller)
             return body
 
         return Update(

@@ -9,7 +9,6 @@ import uuid
 from typing import Any
 
 from apiserver.machinery import errors
-from apiserver.machinery.objectmeta import generate_name
 from apiserver.machinery.resource import Resource
 from apiserver.registry.hooks import Caller
 
@@ -18,6 +17,8 @@ Object = dict[str, Any]
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 _SYSTEM_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_NOT_COUNTED = frozenset({"metadata", "status"})
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
@@ -39,31 +40,18 @@ def fill_system_fields(obj: Object, caller: Caller) -> None:
     metadata["generation"] = 1
 
 
-def fill_generated_name(obj: Object) -> bool:
-    """Make a name up from `generateName` where none is given; says whether it did."""
-    metadata = obj["metadata"]
-    if metadata.get("name") or not metadata.get("generateName"):
-        return False
-    metadata["name"] = generate_name(metadata["generateName"])
-    return True
-
-
 def ensure_namespace(resource: Resource, obj: Object, namespace: str) -> None:
     """Take the namespace from the URL, and refuse another one in the object. Raises 400."""
     metadata = obj["metadata"]
     given = metadata.get("namespace") or ""
     if not resource.namespaced:
         if given:
-            raise errors.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
+            raise errors.bad_request(_OTHER_NAMESPACE)
         metadata.pop("namespace", None)
     elif not given:
         metadata["namespace"] = namespace
     elif given != namespace:
-        raise errors.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise errors.bad_request(_OTHER_NAMESPACE)
 
 
 def check_name(obj: Object, name: str) -> None:
@@ -121,9 +109,6 @@ def bump_generation(obj: Object, old: Object) -> None:
     """Count a change of anything but metadata and status."""
     if any(obj.get(key) != old.get(key) for key in obj.keys() | old.keys() if key not in _NOT_COUNTED):
         obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-
-
-_NOT_COUNTED = frozenset({"metadata", "status"})
 
 
 def same_but_for_managed_times(obj: Object, old: Object) -> bool:

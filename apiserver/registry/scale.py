@@ -6,7 +6,7 @@ from typing import Any
 
 from apiserver.machinery import errors
 from apiserver.machinery.resource import Resource, Scale
-from apiserver.registry.checks import value_at
+from apiserver.registry.paths import set_at, value_at
 
 Object = dict[str, Any]
 
@@ -40,7 +40,7 @@ def scale_of(resource: Resource, obj: Object) -> Object:
 def with_scale(resource: Resource, obj: Object, scale: Object) -> Object:
     """`obj` with the replicas, and the preconditions, of a Scale. Raises 400."""
     given = scale.get("metadata") or {}
-    _set(obj, declaration(resource).spec_replicas, _replicas(scale))
+    set_at(obj, declaration(resource).spec_replicas, _replicas(scale))
     for key in ("resourceVersion", "uid"):
         if given.get(key):
             obj["metadata"][key] = given[key]
@@ -55,7 +55,7 @@ def replicas_intention(resource: Resource, scale: Object, namespace: str, name: 
         "metadata": {"name": name, "namespace": namespace},
     }
     if "replicas" in (scale.get("spec") or {}):
-        _set(intention, declaration(resource).spec_replicas, _replicas(scale))
+        set_at(intention, declaration(resource).spec_replicas, _replicas(scale))
     return intention
 
 
@@ -100,10 +100,3 @@ def _replicas(scale: Object) -> int:
 def _count(obj: Object, path: str) -> int:
     value = value_at(obj, path)
     return value if isinstance(value, int) else 0
-
-
-def _set(obj: Object, path: str, value: Any) -> None:
-    *parents, last = path.strip(".").split(".")
-    for part in parents:
-        obj = obj.setdefault(part, {})
-    obj[last] = value

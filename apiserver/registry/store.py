@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
 
 from apiserver.machinery.codec import splice_resource_version, store_form
 from apiserver.machinery.managedfields import FieldManager
+from apiserver.machinery.options import WriteOptions
 from apiserver.machinery.resource import Resource, Version
 from apiserver.registry.faults import storage_faults
-from apiserver.registry.hooks import Admission
+from apiserver.registry.hooks import Admission, Caller
 from apiserver.registry.keys import KeySpace
 from apiserver.registry.view import View
 from storage.cache import Entry, WatchCache
@@ -126,6 +127,26 @@ class ResourceStore:
         obj["metadata"]["resourceVersion"] = str(revision)
         return View(view.namespace, view.name, view.labels, view.fields, orjson.dumps(obj))
 
+    def track(
+        self,
+        live: Object | None,
+        obj: Object,
+        version: str,
+        subresource: str,
+        options: WriteOptions,
+        caller: Caller,
+    ) -> None:
+        """Note in the managed fields of `obj` who set what by a write that is no apply; None: it is new."""
+        self.field_manager.update(
+            live,
+            obj,
+            manager=options.field_manager or caller.user_agent,
+            operation="Update",
+            version=version,
+            subresource=subresource,
+            now=caller.timestamp(),
+        )
+
     def encode(self, obj: Object) -> bytes:
         """The bytes to store for an object of the storage version."""
         return store_form(obj)
@@ -145,7 +166,7 @@ class Registry:
     def __init__(self, stores: Sequence[ResourceStore]) -> None:
         self._stores = {(store.resource.group, store.resource.plural): store for store in stores}
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[ResourceStore]:
         return iter(self._stores.values())
 
     def get(self, group: str, plural: str) -> ResourceStore | None:

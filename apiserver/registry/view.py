@@ -13,6 +13,7 @@ import orjson
 from apiserver.machinery.codec import splice_resource_version
 from apiserver.machinery.resource import Resource
 from apiserver.registry.keys import KeySpace
+from apiserver.registry.paths import value_at
 from storage.interface import KeyValue
 
 _NONE: dict[str, str] = {}
@@ -55,7 +56,7 @@ def selectable_fields(resource: Resource, obj: dict[str, Any]) -> dict[str, str]
     if resource.namespaced:
         fields["metadata.namespace"] = metadata.get("namespace", "")
     for path in resource.selectable_fields:
-        fields[path] = _text(_at(obj, path))
+        fields[path] = _text(value_at(obj, path))
     return fields
 
 
@@ -66,14 +67,6 @@ def view_factory(keys: KeySpace, resources: Mapping[bytes, Resource]) -> Callabl
         return view_of(resources[keys.bucket(item.key)], item)
 
     return view
-
-
-def _at(obj: Any, path: str) -> Any:
-    for part in path.split("."):
-        if not isinstance(obj, dict):
-            return None
-        obj = obj.get(part)
-    return obj
 
 
 def _text(value: Any) -> str:

@@ -22,7 +22,6 @@ from apiserver.registry.store import ResourceStore, Stored
 from apiserver.registry.verbs.create import create
 from apiserver.registry.verbs.delete import Deleted, delete
 from apiserver.registry.verbs.list import Listing, list_objects
-from apiserver.registry.verbs.patch import track
 from apiserver.registry.verbs.update import Update, Updated, update
 from apiserver.registry.verbs.watch import Watch, watch
 from storage.open import open_store
@@ -88,7 +87,7 @@ class World:
         def mutate(live: Object | None) -> Object:
             body = copy_json(obj)
             take_in(self.store.resource, version, body)
-            track(self.store, live, body, version, subresource, options, caller)
+            self.store.track(live, body, version, subresource, options, caller)
             return body
 
         name = obj["metadata"]["name"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apiserver.machinery import errors
+from apiserver.machinery.objectmeta import generate_name
 from apiserver.machinery.options import WriteOptions
 from apiserver.registry import checks, metadata
 from apiserver.registry.hooks import Attributes, Caller
@@ -24,16 +25,7 @@ async def create(
     metadata.wipe_system_fields(obj)
     metadata.ensure_namespace(store.resource, obj, namespace)
     metadata.dedup_owner_references(obj, caller)
-    manager = options.field_manager or caller.user_agent
-    store.field_manager.update(
-        None,
-        obj,
-        manager=manager,
-        operation="Update",
-        version=version,
-        subresource="",
-        now=caller.timestamp(),
-    )
+    store.track(None, obj, version, "", options, caller)
     return await admit_and_store(store, version, obj, options, caller)
 
 
@@ -58,16 +50,15 @@ async def admit_and_store(
     await store.admission.admit(attributes)
     if meta.get("resourceVersion"):
         raise errors.bad_request("resourceVersion should not be set on objects to be created")
-    generated = not meta.get("name") and bool(meta.get("generateName"))
+    base = "" if meta.get("name") else meta.get("generateName") or ""
     for attempt in range(NAME_TRIES):
-        if generated:
-            meta["name"] = ""
-            metadata.fill_generated_name(obj)
+        if base:
+            meta["name"] = generate_name(base)
         metadata.fill_system_fields(obj, caller)
         try:
             return await _store(store, version, obj, options, caller, attributes)
         except errors.APIError as error:
-            if not generated or error.reason != "AlreadyExists":
+            if not base or error.reason != "AlreadyExists":
                 raise
             if attempt == NAME_TRIES - 1:
                 raise _no_free_name(store, meta["name"]) from error

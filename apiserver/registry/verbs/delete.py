@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from apiserver.machinery import errors
+from apiserver.machinery.gvk import GroupResource
 from apiserver.machinery.options import DeleteOptions, WriteOptions
 from apiserver.registry import metadata
 from apiserver.registry.hooks import Attributes, Caller
 from apiserver.registry.store import ResourceStore, Stored, stored_from
 from apiserver.registry.verbs.update import MAX_TRIES
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +55,19 @@ def _mark(store: ResourceStore, live: Stored, options: DeleteOptions, caller: Ca
     already."""
     obj = live.decode()
     finalizers = metadata.deletion_finalizers(obj, options.propagation_policy, options.orphan_dependents)
-    if finalizers:
-        obj["metadata"]["finalizers"] = finalizers
-    else:
-        obj["metadata"].pop("finalizers", None)
     if not finalizers:
         return None
+    obj["metadata"]["finalizers"] = finalizers
     metadata.mark_deleting(obj, caller)
     if obj == live.obj:
         return live
-    raw = store.encode(obj)
-    return store.written(raw, live.revision)
+    return store.written(store.encode(obj), live.revision)
 
 
 def _check_preconditions(store: ResourceStore, name: str, live: Stored, options: DeleteOptions) -> None:
     meta, wanted = live.obj["metadata"], options.preconditions
     resource = store.resource
-    subject = type(resource.group_resource)(resource.group, resource.kind)
+    subject = GroupResource(resource.group, resource.kind)
     if wanted.uid is not None and wanted.uid != meta["uid"]:
         why = (
             f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({meta['uid']}). "

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apiserver.machinery.options import WriteOptions
+from apiserver.machinery.patch import copy_json
 from apiserver.registry.hooks import Caller
 from apiserver.registry.store import ResourceStore
 from apiserver.registry.verbs.update import Update, Updated, update
@@ -33,19 +34,16 @@ async def patch(
     def mutate(live: Object | None) -> Object:
         if live is None:
             raise AssertionError("a patch that creates is an apply")
-        before = _copy(live)
+        before = copy_json(live)
         patched = change(live)
         if subresource:
             patched.update(apiVersion=before["apiVersion"], kind=before["kind"])  # not written through it
         if patched.get("apiVersion") == before["apiVersion"]:
             # Of another version nothing is known that could be tracked; validation refuses it.
-            track(store, before, patched, version, subresource, options, caller)
+            store.track(before, patched, version, subresource, options, caller)
         return patched
 
-    request = Update(
-        store, version, namespace, name, subresource, mutate, options, caller, unconditional=False
-    )
-    return await update(request)
+    return await update(Update(store, version, namespace, name, subresource, mutate, options, caller))
 
 
 async def apply(
@@ -89,32 +87,3 @@ async def apply(
         unconditional=True,
     )
     return await update(request)
-
-
-def track(
-    store: ResourceStore,
-    live: Object | None,
-    obj: Object,
-    version: str,
-    subresource: str,
-    options: WriteOptions,
-    caller: Caller,
-) -> None:
-    """Note in managedFields who set what by a plain write."""
-    store.field_manager.update(
-        live,
-        obj,
-        manager=options.field_manager or caller.user_agent,
-        operation="Update",
-        version=version,
-        subresource=subresource,
-        now=caller.timestamp(),
-    )
-
-
-def _copy(obj: Any) -> Any:
-    if isinstance(obj, dict):
-        return {key: _copy(value) for key, value in obj.items()}
-    if isinstance(obj, list):
-        return [_copy(item) for item in obj]
-    return obj
