@@ -21,14 +21,14 @@ from contextlib import suppress
 from enum import Enum
 from typing import Generic, TypeVar
 
-from storage.bucket import Change, Entry, Subscription, below
+from storage.bucket import Change, Entry, Subscription
 from storage.errors import Compacted, FutureRevision, StorageError, Unavailable
 from storage.freshness import RevisionReader, RevisionWaiters
 from storage.history import oldest_readable
 from storage.interface import KeyValue, Store, Watch
 from storage.state import CacheState
 
-__all__ = ["Change", "Entry", "Phase", "Subscription", "WatchCache", "below"]
+__all__ = ["Change", "Entry", "Phase", "Subscription", "WatchCache"]
 
 T = TypeVar("T")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from apiserver.controllers.clients import Host, Objects
 from apiserver.controllers.clock import Clock
@@ -11,7 +12,7 @@ from apiserver.controllers.events import EventRecorder
 from apiserver.controllers.informer import Informer
 from apiserver.controllers.reconciler import Runner
 
-Loop = Callable[[], Awaitable[None]]
+Loop = Callable[[], Coroutine[Any, Any, None]]
 Check = Callable[[], str]
 """Says what is wrong; "" if nothing is."""
 

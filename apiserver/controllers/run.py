@@ -16,7 +16,7 @@ from apiserver.controllers.events import EventRecorder
 from apiserver.controllers.informer import Informer
 from apiserver.controllers.leaderelection import LeaderElector, LeaseOptions
 from apiserver.controllers.reconciler import Runner
-from apiserver.controllers.registry import Build, Check, Controller, Loop, Shared, controllers, selected
+from apiserver.controllers.registry import Build, Check, Controller, Shared, controllers, selected
 
 COMPONENT = "inference-apiserver"
 MAX_DEPTH = 1000
@@ -119,7 +119,7 @@ class Controllers:
         for runner in controller.runners:
             group.create_task(runner.run(), name=f"{name}-workers")
         for number, loop in enumerate(controller.loops):
-            group.create_task(_forever(loop), name=f"{name}-loop-{number}")
+            group.create_task(loop(), name=f"{name}-loop-{number}")
 
     def _runners(self) -> list[Runner]:
         return [runner for controller in self._controllers.values() for runner in controller.runners]
@@ -146,28 +146,3 @@ class Controllers:
             if check is not None and check():
                 denied.append(check())
         return "; ".join(denied)
-
-
-async def _forever(loop: Loop) -> None:
-    await loop()
-
-
-async def run_controllers(
-    *,
-    objects: Objects,
-    host: Host,
-    selection: Sequence[str] = ("*",),
-    leader_election: LeaseOptions | None = None,
-    clock: Clock | None = None,
-    identity: str,
-) -> None:
-    """Run the selected controllers until cancelled. Use `Controllers` where the health checks are wanted
-    too."""
-    await Controllers(
-        objects=objects,
-        host=host,
-        selection=selection,
-        leader_election=leader_election,
-        clock=clock,
-        identity=identity,
-    ).run()

@@ -28,6 +28,8 @@ Document = dict[str, Any]
 
 _READ_WRITE = ("get", "patch", "update")
 _ACTION_VERBS = ("create",)
+_VERB_ORDER = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""The order in which custom resources list theirs."""
 
 
 def storage_version_hash(group: str, version: str, kind: str) -> str:
@@ -39,9 +41,6 @@ def storage_version_hash(group: str, version: str, kind: str) -> str:
 def etag(body: bytes) -> bytes:
     """A quoted SHA-512 in upper-case hexadecimal, as the aggregator keeps it."""
     return b'"%s"' % hashlib.sha512(body).hexdigest().upper().encode()
-
-
-_VERB_ORDER = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
 class Discovery:
@@ -184,7 +183,6 @@ def _subresource_entries(resource: Resource) -> list[Document]:
 
 
 def _verbs(resource: Resource) -> list[str]:
-    """In the order in which custom resources list theirs."""
     return [verb for verb in _VERB_ORDER if verb in resource.verbs]
 
 

@@ -101,7 +101,7 @@ def _take_in_patched(call: Call, patched: Any, strictness: list[str], options: W
     if found and options.field_validation == "Strict":
         raise result_invalid(document, f"strict decoding error: {', '.join(found)}")
     if options.field_validation == "Warn":
-        _warn(call, found)
+        call.request.warnings.extend(found)
     return patched
 
 
@@ -115,7 +115,7 @@ def _apply(
         if wanted.strict_error and options.field_validation == "Strict":
             raise wanted.strictly()
         if wanted.strict_error and options.field_validation == "Warn":
-            _warn(call, warning_texts([wanted.strict_error]))
+            call.request.warnings.extend(warning_texts([wanted.strict_error]))
         try:
             take_in(call.store.resource, call.version, merged, applied=True)
         except ValueError as error:
@@ -123,9 +123,3 @@ def _apply(
         return merged
 
     return lambda: copy_json(wanted.value), finish
-
-
-def _warn(call: Call, texts: list[str]) -> None:
-    """Once each, however often the patch is tried."""
-    known = set(call.request.warnings)
-    call.request.warnings.extend(text for text in dict.fromkeys(texts) if text not in known)

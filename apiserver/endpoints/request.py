@@ -41,7 +41,8 @@ class Request:
     """The state of one request; each filter of the chain fills in its own part.
 
     `headers` has the first value of each header by its lower-case name, `query` all values of each parameter
-    in order. `received` and `deadline` are times of the event loop's clock, in seconds.
+    in order. `received` and `deadline` are times of the event loop's clock, in seconds. `warnings` are
+    sentences for the client, who gets each once, however often a write was tried.
     """
 
     info: RequestInfo

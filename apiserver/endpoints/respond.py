@@ -89,7 +89,7 @@ async def send_status(send: Send, scope: Scope, error: APIError) -> None:
     headers = [
         (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in error.headers.items()
     ]
-    if error.retry_after_seconds and not any(name == b"retry-after" for name, _ in headers):
+    if error.retry_after_seconds:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
     await send_object(send, request, error.code, accept, error.status(), headers)
 

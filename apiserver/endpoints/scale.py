@@ -88,7 +88,7 @@ def _warn(call: Call, found: list[str], options: WriteOptions) -> None:
     if found and options.field_validation == "Strict":
         raise errors.bad_request(f"strict decoding error: {', '.join(found)}")
     if options.field_validation == "Warn":
-        call.request.warnings.extend(text for text in found if text not in call.request.warnings)
+        call.request.warnings.extend(found)
 
 
 async def _apply(call: Call, scale: Object, options: WriteOptions) -> None:

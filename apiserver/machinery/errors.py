@@ -33,7 +33,10 @@ class Cause:
 
 @dataclass(slots=True)
 class APIError(Exception):
-    """A failure as the client sees it. Raise it through the functions below, which know the usual texts."""
+    """A failure as the client sees it. Raise it through the functions below, which know the usual texts.
+
+    `headers` go out with the answer; Retry-After is not among them, it follows from `retry_after_seconds`.
+    """
 
     code: int
     reason: str
@@ -117,7 +120,7 @@ def no_such_path() -> APIError:
 
 def method_not_supported(resource: GroupResource, verb: str) -> APIError:
     """405: the resource does not support the verb."""
-    message = f"{verb} is not supported on resources of kind {str(resource)!r}".replace("'", '"')
+    message = f"{verb} is not supported on resources of kind {quote(str(resource))}"
     return APIError(405, "MethodNotAllowed", message, group=resource.group, kind=resource.resource)
 
 
@@ -132,10 +135,10 @@ def already_exists(resource: GroupResource, name: str) -> APIError:
     return APIError(409, "AlreadyExists", f"{resource} {quote(name)} already exists", **_of(resource, name))
 
 
-def conflict(resource: GroupResource, name: str, why: str, *, uid: str = "") -> APIError:
+def conflict(resource: GroupResource, name: str, why: str) -> APIError:
     """409: the object is not in the state that the request is about."""
     message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}"
-    return APIError(409, "Conflict", message, uid=uid, **_of(resource, name))
+    return APIError(409, "Conflict", message, **_of(resource, name))
 
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
@@ -178,13 +181,7 @@ def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> A
 
 def too_many_requests(message: str, retry_after_seconds: int) -> APIError:
     """429: slow down."""
-    return APIError(
-        429,
-        "TooManyRequests",
-        message,
-        retry_after_seconds=retry_after_seconds,
-        headers={"Retry-After": str(retry_after_seconds)},
-    )
+    return APIError(429, "TooManyRequests", message, retry_after_seconds=retry_after_seconds)
 
 
 def internal(message: str) -> APIError:
@@ -195,13 +192,7 @@ def internal(message: str) -> APIError:
 
 def unavailable(message: str, retry_after_seconds: int = 1) -> APIError:
     """503: starting, stopping, or storage is out of reach."""
-    return APIError(
-        503,
-        "ServiceUnavailable",
-        message,
-        retry_after_seconds=retry_after_seconds,
-        headers={"Retry-After": str(retry_after_seconds)},
-    )
+    return APIError(503, "ServiceUnavailable", message, retry_after_seconds=retry_after_seconds)
 
 
 def timeout(message: str, *, causes: Sequence[Cause] = (), retry_after_seconds: int = 1) -> APIError:

@@ -34,7 +34,6 @@ class Version:
     to_storage: Convert | None = None
     from_storage: Convert | None = None
     served: bool = True
-    deprecation_warning: str = ""
 
     @cached_property
     def schema(self) -> Schema:

@@ -53,8 +53,6 @@ def _version(resource: Resource, version: Version) -> JSON:
     if made["storage"]:
         # The same fields on every version would be moved to the top, where one schema for all is demanded.
         made["selectableFields"] = [{"jsonPath": f".{path}"} for path in resource.selectable_fields]
-    if version.deprecation_warning:
-        made |= {"deprecated": True, "deprecationWarning": version.deprecation_warning}
     return made
 
 
