@@ -51,8 +51,11 @@ class InferenceJobController:
         self._forced.discard(key)
         if job is None:
             self._world.reported.pop(key, None)
+            self._world.idle.pop(key, None)
             return DONE
         turn = Turn(self._world, JobView(job))
+        if turn.view.holding:
+            self._world.idle.pop(key, None)
         try:
             if forced and turn.view.blocked:
                 turn.draft.condition(names.DEGRADED, "False", Reason.HEALTHY, "Trying again")
@@ -97,7 +100,8 @@ class InferenceJobController:
         if known.get("status") != "True" or known.get("message") != error.message:
             turn.event("Warning", Reason.FORBIDDEN, error.message)
         turn.draft.condition(names.DEGRADED, "True", Reason.FORBIDDEN, error.message)
-        turn.draft.set(phase="Terminating" if turn.view.deleting else "Degraded", message=error.message)
+        if turn.view.deleting or not turn.view.finished:
+            turn.draft.set(phase="Terminating" if turn.view.deleting else "Degraded", message=error.message)
         lasting = known.get("status") == "True" and turn.age(since) > turn.world.limits.start
         if turn.view.holding and lasting:
             turn.draft.not_placed(Reason.GANG_RELEASED, error.message)

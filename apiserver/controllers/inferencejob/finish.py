@@ -37,6 +37,8 @@ async def clean_up(turn: Turn) -> bool:
         if not await give_back(turn, everything(turn), keep_ended=True):
             await turn.write_status()
             return True
+    # A spec that was changed since the end changes nothing, but has been seen.
+    await turn.write_status()
     await let_go(turn)
     await _expire(turn)
     return True

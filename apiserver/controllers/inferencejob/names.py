@@ -45,6 +45,9 @@ class Reason:
     FINISHED = "Finished"
     """Scheduled=False: the job has ended."""
 
+    TERMINATING = "Terminating"
+    """Ready=False: the job is being deleted."""
+
     PLACEMENT_FAILED = "PlacementFailed"
     """Event: the store refused a placement; it is tried again."""
 

@@ -73,14 +73,25 @@ class StatusDraft:
 
     def result(self) -> Object:
         """The job with the draft as its status."""
-        status = {**self._status, "observedGeneration": self._view.generation}
+        self.settle_generation()
+        status = dict(self._status)
         if isinstance(status.get("message"), str):
             status["message"] = status["message"][:MESSAGE_LIMIT]
         return {**self._view.obj, "status": status}
 
     def settle_generation(self) -> None:
-        """This reconciliation has seen the current spec."""
+        """This reconciliation has seen the current spec, and what the conditions say holds for it: clients
+        that wait for a condition disregard one of an older generation."""
         self._status["observedGeneration"] = self._view.generation
+        if self._status.get("conditions"):
+            self._status["conditions"] = [self._seen(item) for item in self._status["conditions"]]
+
+    def _seen(self, condition: Object) -> Object:
+        """The condition as of the current generation; but a terminal error is one of the generation that made
+        it."""
+        if condition.get("reason") == Reason.INVALID_POD and not self._view.finished:
+            return condition
+        return {**condition, "observedGeneration": self._view.generation}
 
 
 def _meaning(status: Object) -> Object:

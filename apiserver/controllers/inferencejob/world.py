@@ -59,6 +59,8 @@ class World:
     limits: Limits = field(default_factory=Limits)
     reported: dict[str, float] = field(default_factory=dict)
     """When the queue position of a job was last written, by key."""
+    idle: dict[str, float] = field(default_factory=dict)
+    """Since when a job with our finalizer holds nothing, by key."""
     unhealthy: dict[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
     """Replicas (job UID, index) that have to leave a node because it has lost GPUs, by node."""
     refused: dict[str, float] = field(default_factory=dict)
