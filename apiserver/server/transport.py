@@ -52,7 +52,7 @@ class PatientTransport:
         self._call_soon = asyncio.get_running_loop().call_soon
         self._head = b""
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         """Send, but for a head, which waits a moment."""
         if self._head:
             if len(data) <= _SMALL:
@@ -60,7 +60,7 @@ class PatientTransport:
                 self._head = b""
             else:
                 self.flush()
-        elif data.startswith(_ANSWER) and len(data) <= _SMALL:
+        elif len(data) <= _SMALL and data[: len(_ANSWER)] == _ANSWER:
             self._head = data
             self._call_soon(self.flush)
             return

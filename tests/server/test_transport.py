@@ -64,6 +64,15 @@ async def test_a_long_body_is_not_copied() -> None:
     assert wire.told[1] is body
 
 
+async def test_pieces_of_a_long_body_go_out_as_they_come() -> None:
+    wire, patient = transport()
+    body = memoryview(b"x" * 100_000)
+    patient.write(HEAD)
+    patient.write(body[:99_000])
+    patient.write(body[99_000:])
+    assert b"".join(wire.told) == HEAD + body
+
+
 async def test_closing_sends_a_head_that_waits() -> None:
     wire, patient = transport()
     patient.write(HEAD)
