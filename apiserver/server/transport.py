@@ -54,14 +54,13 @@ class PatientTransport:
 
     def write(self, data: bytes | memoryview) -> None:
         """Send, but for a head, which waits a moment."""
-        if self._head:
-            if len(data) <= _SMALL:
-                data = self._head + data
-                self._head = b""
-            else:
-                self.flush()
+        if self._head and len(data) <= _SMALL:
+            head, self._head = self._head, b""
+            data = head + data
+        elif self._head:
+            self.flush()
         elif len(data) <= _SMALL and data[: len(_ANSWER)] == _ANSWER:
-            self._head = data
+            self._head = bytes(data)
             self._call_soon(self.flush)
             return
         self._transport.write(data)
