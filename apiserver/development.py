@@ -33,11 +33,11 @@ from apiserver.auth.static_token import StaticTokenAuthenticator, ensure_token
 from apiserver.auth.token import bearer_token
 from apiserver.auth.union import UnionAuthenticator
 from apiserver.auth.user import UserInfo
+from apiserver.config import ControllersConfig, DevConfig, ServingConfig
 from apiserver.controllers.run import Controllers
 from apiserver.host.client import HostClient
 from apiserver.machinery.errors import unauthorized
 from apiserver.observability.logging import configure_logging
-from apiserver.options import ControllersConfig, DevConfig, ServingConfig
 from apiserver.registry.build import build_registry
 from apiserver.registry.local import LocalObjects
 from apiserver.server.chain import ChainConfig

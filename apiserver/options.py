@@ -16,6 +16,7 @@ from apiserver.config import (
     ANY_ADDRESS,
     DEFAULT_DEV_PORT,
     DEFAULT_ETCD_PREFIX,
+    DEFAULT_MAX_TXN_OPS,
     DEFAULT_NAMESPACE,
     DEFAULT_PORT,
     DEFAULT_SERVICE,
@@ -30,19 +31,6 @@ from apiserver.config import (
     SQLiteConfig,
 )
 from apiserver.flags import Flag, FlagGroup, Parser, Values
-
-__all__ = [
-    "AuthConfig",
-    "ControllersConfig",
-    "DevConfig",
-    "EtcdConfig",
-    "RequestHeaderOverrides",
-    "SQLiteConfig",
-    "ServeConfig",
-    "ServingConfig",
-    "dev_config",
-    "serve_config",
-]
 
 # A lease must be renewed with time to spare; the factor is client-go's `leaderelection.JitterFactor`.
 _RETRY_JITTER = 1.2
@@ -82,6 +70,12 @@ SERVE_FLAGS: Sequence[FlagGroup] = (
             Flag("etcd-cafile", "the authority that signed etcd's certificate"),
             Flag("etcd-certfile", "our certificate for etcd"),
             Flag("etcd-keyfile", "the key of --etcd-certfile"),
+            Flag(
+                "etcd-max-txn-ops",
+                "etcd's --max-txn-ops: a gang is on fewer nodes than that",
+                str(DEFAULT_MAX_TXN_OPS),
+                metavar="N",
+            ),
         ),
     ),
     (
@@ -201,7 +195,7 @@ def dev_config(prog: str, arguments: Sequence[str]) -> DevConfig:
 
 def _storage(values: Values) -> EtcdConfig | SQLiteConfig:
     text = values.text("storage")
-    etcd_flags = ("etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile")
+    etcd_flags = ("etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-max-txn-ops")
     if text != "etcd":
         for name in filter(values.given, etcd_flags):
             values.wrong(name, "goes with --storage=etcd alone")
@@ -218,6 +212,7 @@ def _storage(values: Values) -> EtcdConfig | SQLiteConfig:
         ca_file=values.file("etcd-cafile"),
         cert_file=values.file("etcd-certfile"),
         key_file=values.file("etcd-keyfile"),
+        max_txn_ops=values.integer("etcd-max-txn-ops", DEFAULT_MAX_TXN_OPS),
     )
 
 

@@ -24,9 +24,16 @@ import uvloop
 from apiserver.admission.chain import AdmissionChain
 from apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from apiserver.apis.ai.resources import GROUP, RESOURCES
-from apiserver.auth.configmap import NAME, NAMESPACE, AuthenticationConfig, LiveConfig, RequestHeaderConfig
-from apiserver.auth.configmap_watch import ConfigMapWatcher
+from apiserver.auth.configmap import LiveConfig
 from apiserver.auth.delegated import delegated_authenticator, delegated_authorizer
+from apiserver.config import (
+    ControllersConfig,
+    DevConfig,
+    EtcdConfig,
+    ServeConfig,
+    ServingConfig,
+    SQLiteConfig,
+)
 from apiserver.controllers.clock import SystemClock
 from apiserver.controllers.informer import Informer
 from apiserver.controllers.leaderelection import LeaseOptions
@@ -37,17 +44,7 @@ from apiserver.host.client import HostClient
 from apiserver.host.errors import HostUnreachable
 from apiserver.host.namespaces import HostNamespaces
 from apiserver.host.secret import HostSecret
-from apiserver.machinery.errors import APIError
 from apiserver.observability import logging
-from apiserver.options import (
-    AuthConfig,
-    ControllersConfig,
-    DevConfig,
-    EtcdConfig,
-    ServeConfig,
-    ServingConfig,
-    SQLiteConfig,
-)
 from apiserver.registry.build import build_registry
 from apiserver.registry.local import LocalObjects
 from apiserver.registry.store import Registry
@@ -60,6 +57,7 @@ from apiserver.server.lifecycle import serve as serve_http
 from apiserver.server.probes import readiness_checks
 from apiserver.server.protocol import APIProtocol
 from apiserver.server.tls import ServerTLS
+from apiserver.trust import follow, given
 from certs import CertDirectory, CertificateError, GivenFiles, Names, Rotator, SecretSource, Source
 from certs.runner import Publish, utc_now
 from storage.cache import WatchCache
@@ -208,12 +206,13 @@ async def _serve(config: ServeConfig, lifecycle: Lifecycle) -> None:
         storage = await open_store(_store_at(config.storage))
         stack.push_async_callback(storage.close)
         host = await _client(stack, config.kubeconfig)
-        live, lookups = await _trust(stack, config, host)
+        authentication = await _client(stack, config.auth.authentication_kubeconfig, host)
+        authorization = await _client(stack, config.auth.authorization_kubeconfig, host)
+        live = LiveConfig(await asyncio.to_thread(given, config.auth))
+        lookups = await follow(live, authentication, config.auth)
         namespaces = Informer(HostListWatch(host, "/api/v1/namespaces"), SystemClock())
         admission = AdmissionChain([NamespaceLifecycle(HostNamespaces(host, namespaces.store.get))])
         registry, cache = build_registry(RESOURCES, storage, _prefix(config.storage), admission)
-        authorization = await _client(stack, config.auth.authorization_kubeconfig, host)
-        authentication = await _client(stack, config.auth.authentication_kubeconfig, host)
         chain = ChainConfig(
             authenticator=delegated_authenticator(
                 live, authentication, anonymous=config.auth.anonymous, unreachable=(HostUnreachable,)
@@ -300,40 +299,6 @@ async def _client(
     return client
 
 
-async def _trust(
-    stack: AsyncExitStack, config: ServeConfig, host: HostClient
-) -> tuple[LiveConfig, list[Job]]:
-    """Whose certificates and headers count, and what keeps that up to date. Raises when it cannot be found
-    out."""
-    live = LiveConfig(await asyncio.to_thread(_given, config.auth))
-    if config.auth.skip_lookup:
-        return live, []
-    client = await _client(stack, config.auth.authentication_kubeconfig, host)
-    watcher = ConfigMapWatcher(client, live, unreachable=(HostUnreachable,))
-    try:
-        await watcher.read()
-    except (APIError, HostUnreachable, TimeoutError) as error:
-        if not config.auth.tolerate_lookup_failure:
-            where = f"{NAMESPACE}/{NAME}"
-            raise RuntimeError(f"the cluster does not say whom to trust ({where}): {error}") from error
-    return live, [watcher.run()]
-
-
-def _given(auth: AuthConfig) -> AuthenticationConfig:
-    """What the flags say about trust."""
-    header = auth.request_header
-    proxy = RequestHeaderConfig(
-        ca=header.client_ca_file.read_bytes() if header.client_ca_file else b"",
-        allowed_names=header.allowed_names,
-        username_headers=header.username_headers,
-        group_headers=header.group_headers,
-        uid_headers=header.uid_headers,
-        extra_prefixes=header.extra_headers_prefixes,
-    )
-    client_ca = auth.client_ca_file.read_bytes() if auth.client_ca_file else b""
-    return AuthenticationConfig(client_ca=client_ca, request_header=proxy)
-
-
 def _store_at(config: EtcdConfig | SQLiteConfig) -> str | EtcdOptions:
     if isinstance(config, SQLiteConfig):
         return f"sqlite://{config.path}"
@@ -343,6 +308,7 @@ def _store_at(config: EtcdConfig | SQLiteConfig) -> str | EtcdOptions:
         cert_file=str(config.cert_file or ""),
         key_file=str(config.key_file or ""),
         probe_key=f"{config.prefix}/revision".encode(),
+        max_txn_ops=config.max_txn_ops,
     )
 
 
