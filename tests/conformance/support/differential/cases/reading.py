@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from differential.case import PARTIAL, PARTIAL_LIST, TABLE, YAML, Case, Request, create, get, job, list_, put
 
@@ -157,6 +158,10 @@ LISTS = (
 )
 
 
+def _large(name: str) -> dict[str, Any]:
+    return job(name, meta={"annotations": {"text": "x" * 150_000}})
+
+
 def _quoted(text: str) -> str:
     from urllib.parse import quote
 
@@ -183,6 +188,9 @@ def cases() -> Iterator[Case]:
     yield Case("list: nothing", [list_()])
     yield Case("list: nothing, table", [list_(accept=TABLE)])
     yield Case("list: nothing, partial", [list_(accept=PARTIAL_LIST)])
+    yield Case(
+        "list: of a megabyte", [*(create(_large(name)) for name in "abcdefgh"), list_(), list_(accept=YAML)]
+    )
     yield Case("list: three", [*THREE, list_()])
     yield Case("list: three, table", [*THREE, list_(accept=TABLE)])
     yield Case(
