@@ -8,6 +8,8 @@ from pathlib import Path
 DEFAULT_PORT = 8443
 DEFAULT_DEV_PORT = 6443
 DEFAULT_ETCD_PREFIX = "/inference-apiserver"
+DEFAULT_MAX_TXN_OPS = 128
+"""That of etcd itself."""
 DEFAULT_SERVICE = "inference-apiserver"
 DEFAULT_NAMESPACE = "ai-system"
 ALWAYS_ALLOW_PATHS = ("/healthz", "/readyz", "/livez")
@@ -48,6 +50,7 @@ class EtcdConfig:
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
+    max_txn_ops: int = DEFAULT_MAX_TXN_OPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -195,7 +195,7 @@ def dev_config(prog: str, arguments: Sequence[str]) -> DevConfig:
 
 def _storage(values: Values) -> EtcdConfig | SQLiteConfig:
     text = values.text("storage")
-    etcd_flags = ("etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-max-txn-ops")
+    etcd_flags = ("etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile")
     if text != "etcd":
         for name in filter(values.given, etcd_flags):
             values.wrong(name, "goes with --storage=etcd alone")

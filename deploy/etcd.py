@@ -15,11 +15,18 @@ PEER_PORT = 2380
 METRICS_PORT = 2381
 DATA_DIR = "/var/lib/etcd"
 CLAIM = "data"
+MAX_TXN_OPS = 4096
+"""A gang is placed in one transaction over all its nodes; etcd's own limit is 128."""
 
 
 def servers(options: ManifestOptions) -> list[str]:
     """The client URLs of etcd, ours or the ones given."""
     return list(options.etcd.servers) or [f"http://{ETCD_NAME}.{options.namespace}.svc:{CLIENT_PORT}"]
+
+
+def limits(options: ManifestOptions) -> list[str]:
+    """What the server is told of our etcd; one that exists has its own limits."""
+    return [] if options.etcd.servers else [f"--etcd-max-txn-ops={MAX_TXN_OPS}"]
 
 
 def claim_names(replicas: int) -> list[str]:
@@ -147,6 +154,7 @@ def _container(options: ManifestOptions) -> Object:
             f"--initial-cluster={cluster}",
             f"--initial-cluster-token={ETCD_NAME}",
             "--quota-backend-bytes=4294967296",
+            f"--max-txn-ops={MAX_TXN_OPS}",
         ],
         "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
         "ports": [

@@ -109,6 +109,7 @@ def serve_args(options: ManifestOptions) -> list[str]:
         "serve",
         "--storage=etcd",
         f"--etcd-servers={','.join(etcd.servers(options))}",
+        *etcd.limits(options),
         f"--secure-port={SERVER_PORT}",
         f"--cert-secret={options.namespace}/{CERT_SECRET}",
         f"--service-name={options.service}",

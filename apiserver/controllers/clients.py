@@ -138,6 +138,11 @@ def is_forbidden(error: BaseException) -> bool:
     return isinstance(error, APIError) and error.code == 403
 
 
+def is_too_large(error: BaseException) -> bool:
+    """Whether a write is more than storage takes at once."""
+    return isinstance(error, APIError) and error.code == 413
+
+
 def is_expired(error: BaseException) -> bool:
     """Whether a resourceVersion is too old to go on from."""
     return isinstance(error, APIError) and error.code == 410

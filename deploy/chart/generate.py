@@ -71,6 +71,15 @@ EXPRESSIONS = (
         '--etcd-servers={{ join "," .Values.etcd.servers '
         f'| default (printf "{ETCD_FORMAT}" .Release.Namespace) }}}}',
     ),
+    (
+        r"( *)- (--etcd-max-txn-ops=\d+)\n",
+        r"\1{{- if not .Values.etcd.servers }}"
+        "\n"
+        r"\1- \2"
+        "\n"
+        r"\1{{- end }}"
+        "\n",
+    ),
     (rf"replicas: {REPLICAS}", "replicas: {{ .Values.replicas }}"),
     (
         rf"groupPriorityMinimum: {GROUP_PRIORITY}",

@@ -102,6 +102,15 @@ def test_an_etcd_that_exists_is_used_instead_of_ours() -> None:
     assert not of_kind("StatefulSet", options)
     args = of_kind("Deployment", options)[0]["spec"]["template"]["spec"]["containers"][0]["args"]
     assert "--etcd-servers=https://a:2379,https://b:2379" in args
+    assert not [arg for arg in args if "max-txn-ops" in arg], "its limits are not ours to know"
+
+
+def test_our_etcd_and_the_server_agree_on_the_size_of_a_transaction() -> None:
+    (etcd,) = of_kind("StatefulSet", ManifestOptions())
+    (deployment,) = of_kind("Deployment", ManifestOptions())
+    assert "--max-txn-ops=4096" in etcd["spec"]["template"]["spec"]["containers"][0]["command"]
+    args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert serve_config("serve", args[1:]).storage.max_txn_ops == 4096
 
 
 def test_an_etcd_of_three_knows_its_members() -> None:

@@ -68,6 +68,14 @@ def test_sqlite_is_a_url_with_an_absolute_path():
     assert serve("--storage=sqlite:///var/lib/jobs.db").storage == SQLiteConfig(path=Path("/var/lib/jobs.db"))
 
 
+def test_the_size_of_a_transaction_is_that_of_etcd_unless_told():
+    assert serve(ETCD).storage.max_txn_ops == 128
+    assert serve(ETCD, "--etcd-max-txn-ops=4096").storage.max_txn_ops == 4096
+    assert refused(ETCD, "--etcd-max-txn-ops=10") == (
+        "--etcd-max-txn-ops: 10 is not between 128 and 2147483647",
+    )
+
+
 def test_durations_are_those_of_go():
     config = serve(ETCD, "--request-timeout=1h30m", "--shutdown-delay-duration=500ms")
     assert config.serving.request_timeout == 5400

@@ -1,2 +1,2 @@
-"""The life of an InferenceJob, one file a step: place, pods, bind, observe, release, finish, finalize,
-status."""
+"""The life of an InferenceJob, one file a step: place, pods, bind, observe, release,
+finish, finalize, status."""

@@ -9,11 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 
 import structlog
 
 from apiserver.controllers import metrics
-from apiserver.controllers.clients import Change, Object, Objects, is_conflict, is_not_found
+from apiserver.controllers.clients import (
+    Change,
+    Object,
+    Objects,
+    is_conflict,
+    is_not_found,
+    is_too_large,
+)
 from apiserver.controllers.clock import Clock, timestamp
 from apiserver.controllers.events import EventRecorder
 from apiserver.controllers.inferencejob import ledger as books
@@ -35,6 +43,16 @@ need."""
 log = structlog.get_logger(__name__)
 
 
+class Outcome(Enum):
+    """What became of writing a decision."""
+
+    WRITTEN = "written"
+    FAILED = "failed"
+    """Something was not as it was thought to be, or storage had trouble: try again."""
+    TOO_LARGE = "too large"
+    """It is more than storage takes in one transaction: the same decision cannot be written later either."""
+
+
 class Booking:
     """See the module. `is_current` says whether a job still wants what was decided about."""
 
@@ -54,40 +72,43 @@ class Booking:
         self._events = events
         self._is_current = is_current
 
-    async def write(self, placed: Sequence[Decision]) -> list[Decision]:
+    async def write(self, placed: Sequence[Decision]) -> list[tuple[Decision, Outcome]]:
         """Write decisions; returns those that came to nothing, with the picture they stood on read anew."""
-        failed: list[Decision] = []
+        failed: list[tuple[Decision, Outcome]] = []
         for batch in _batches(placed):
-            if len(batch) > 1 and await self._transact(batch):
+            if len(batch) > 1 and await self._transact(batch) is Outcome.WRITTEN:
                 continue
             for decision in batch:
-                if not await self._transact([decision]):
-                    failed.append(decision)
+                outcome = await self._transact([decision])
+                if outcome is not Outcome.WRITTEN:
+                    failed.append((decision, outcome))
                     await self._reread(decision)
         return failed
 
-    async def _transact(self, batch: Sequence[Decision]) -> bool:
+    async def _transact(self, batch: Sequence[Decision]) -> Outcome:
         try:
             views = await self._prepared(batch)
             written = await self._objects.transact(self._changes(views, batch))
         except books.NoRoom as error:
             log.info("placement.no_room", error=str(error))
-            return False
+            return Outcome.FAILED
         except APIError as error:
             if is_conflict(error) or is_not_found(error):
                 metrics.conflicts.labels("placement").inc()
-            else:
-                self._complain(batch, error.message)
-            return False
+                return Outcome.FAILED
+            if is_too_large(error):
+                return Outcome.TOO_LARGE
+            self._complain(batch, error.message)
+            return Outcome.FAILED
         except OSError as error:
             log.warning("placement.failed", error=str(error))
-            return False
+            return Outcome.FAILED
         for decision, job in zip(batch, written[: len(batch)], strict=True):
             self._jobs.record(job)
             self._tell(decision, job)
         self._cluster.ledger.record(written[len(batch) :])
         metrics.placements.labels("placed").inc(len(batch))
-        return True
+        return Outcome.WRITTEN
 
     async def _prepared(self, batch: Sequence[Decision]) -> list[JobView]:
         """The jobs with our finalizer on them: a job that holds something cannot vanish."""
@@ -142,7 +163,7 @@ class Booking:
         self._events.event(job, "Normal", Reason.PLACED, message)
 
     def _complain(self, batch: Sequence[Decision], why: str) -> None:
-        """Say it on the job when it is about one: more than a transaction takes, or a rule of the store's."""
+        """Say it on the job when it is about one: a rule of the store's."""
         log.warning("placement.failed", jobs=[decision.job.key for decision in batch], error=why)
         job = self._jobs.store.get(batch[0].job.key)
         if len(batch) == 1 and job is not None:

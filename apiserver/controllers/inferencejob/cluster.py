@@ -50,8 +50,8 @@ class Cluster:
         self._dirty.clear()
 
     def touch(self, node: str) -> None:
-        """Have a node worked out anew: something was booked on it in the fleet, and perhaps not in the
-        ledger."""
+        """Have a node worked out anew: something was booked on it in the fleet,
+        and perhaps not in the ledger."""
         self._dirty.add(node)
 
     def demand(self, view: JobView) -> Demand:

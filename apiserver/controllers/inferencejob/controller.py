@@ -1,5 +1,5 @@
-"""The controller of InferenceJobs: which events wake which keys, and the steps of a reconciliation in their
-order."""
+"""The controller of InferenceJobs: which events wake which keys, and the steps of a
+reconciliation in their order."""
 
 from __future__ import annotations
 

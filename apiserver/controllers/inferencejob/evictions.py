@@ -1,5 +1,5 @@
-"""Which jobs have to leave for others of higher priority. Decided here, done by the victim's own
-reconciliation."""
+"""Which jobs have to leave for others of higher priority.
+Decided here, done by the victim's own reconciliation."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PREEMPTORS = 8
 
 
 class Evictions:
-    """Jobs to be evicted, with the message for them. In memory: a new leader decides anew what was not
-    begun."""
+    """Jobs to be evicted, with the message for them.
+    In memory: a new leader decides anew what was not begun."""
 
     def __init__(self, cluster: Cluster, jobs: Informer, wake_job: Callable[[str, float], None]) -> None:
         self._cluster = cluster
@@ -38,8 +38,8 @@ class Evictions:
     def decide(
         self, waiting: Sequence[Pending], running: Mapping[str, Running], closed: frozenset[str]
     ) -> None:
-        """Find victims for the first of the waiting jobs that outrank somebody. The fleet is as before
-        afterwards."""
+        """Find victims for the first of the waiting jobs that outrank somebody.
+        The fleet is as before afterwards."""
         lowest = min((other.priority for other in running.values()), default=None)
         ranked = [job for job in waiting if lowest is not None and job.priority > lowest]
         if not ranked:

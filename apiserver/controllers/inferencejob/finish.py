@@ -164,8 +164,8 @@ def _failed_by_itself(turn: Turn, pod: Object) -> bool:
 
 
 def _exhausted(turn: Turn) -> bool:
-    """Whether a batch job has used up its attempts; restarts in place count like new pods, as for batch/v1
-    Jobs."""
+    """Whether a batch job has used up its attempts;
+    restarts in place count like new pods, as for batch/v1 Jobs."""
     if turn.view.restart_policy == "Always":
         return False
     failures = max(int(turn.draft.get("attempts") or 1) - 1, 0)

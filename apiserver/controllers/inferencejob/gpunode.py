@@ -26,8 +26,8 @@ from apiserver.machinery.errors import APIError
 Object = dict[str, Any]
 
 SHORT_SECONDS = 120.0
-"""How long a node may offer fewer GPUs than are held before replicas have to leave: device plugins
-restart."""
+"""How long a node may offer fewer GPUs than are held before replicas have to leave:
+device plugins restart."""
 
 
 class GPUNodeController:
@@ -104,8 +104,8 @@ class GPUNodeController:
             self._cluster.ledger.record(written)
 
     async def _without_dead(self, entry: Object) -> Object:
-        """Clear allocations of jobs that are gone together with their pods: somebody took the finalizer
-        off."""
+        """Clear allocations of jobs that are gone together with their pods:
+        somebody took the finalizer off."""
         for item in ledger.allocations_of(entry):
             if await self._is_dead(item):
                 entry = ledger.released(entry, item["uid"], {int(item["replica"])})

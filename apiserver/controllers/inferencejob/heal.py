@@ -27,8 +27,8 @@ Object = dict[str, Any]
 
 
 async def heal(turn: Turn) -> bool:
-    """Release lost replicas. True if there were any: the turn ends, the next one goes on from what was
-    written."""
+    """Release lost replicas. True if there were any:
+    the turn ends, the next one goes on from what was written."""
     lost = {
         replica: why
         for replica, placement in turn.view.placements.items()

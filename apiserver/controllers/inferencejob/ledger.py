@@ -1,9 +1,9 @@
-"""The ledger of GPUs: one GPUNode object for each node and accelerator, and the pure functions that change
-one.
+"""The ledger of GPUs: one GPUNode object for each node and accelerator, and the pure
+functions that change one.
 
-What holds in every stored revision: allocations fit into the capacity. A placement writes the job and its
-GPUNodes in one transaction that compares all their revisions; so it holds whoever else writes at the same
-time.
+What holds in every stored revision: allocations fit into the capacity.
+A placement writes the job and its GPUNodes in one transaction that compares all their revisions;
+so it holds whoever else writes at the same time.
 """
 
 from __future__ import annotations

@@ -34,6 +34,8 @@ class Reason:
     """Scheduled=True: every replica has its GPUs."""
     WAITING = "WaitingForGPUs"
     """Scheduled=False: no room; the message says why, node by node."""
+    GANG_TOO_LARGE = "GangTooLarge"
+    """Scheduled=False and event: the gang is on more nodes than storage can change in one transaction."""
     SUSPENDED = "Suspended"
     """Scheduled=False: spec.suspend."""
     PREEMPTED = "Preempted"

@@ -9,7 +9,7 @@ from apiserver.controllers.inferencejob import names
 from apiserver.controllers.inferencejob.finish import succeed
 from apiserver.controllers.inferencejob.names import Reason
 from apiserver.controllers.inferencejob.podstate import is_pod_ready, phase_of, trouble
-from apiserver.controllers.inferencejob.release import write_off
+from apiserver.controllers.inferencejob.release import portions, write_off
 from apiserver.controllers.inferencejob.world import Turn
 
 Object = dict[str, Any]
@@ -26,8 +26,8 @@ async def observe(turn: Turn) -> None:
     turn.draft.set(readyReplicas=ready)
     problem = turn.found or _trouble(turn)
     _conditions(turn, ready, len(done), problem)
-    if ended:
-        await write_off(turn, ended, ended=True)
+    for some in portions(ended):
+        await write_off(turn, some, ended=True)
     await turn.write_status()
 
 

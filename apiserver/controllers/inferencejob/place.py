@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from apiserver.controllers.conditions import find
 from apiserver.controllers.inferencejob import names
 from apiserver.controllers.inferencejob.finalize import let_go
@@ -44,13 +46,13 @@ def _tell(turn: Turn, *, healing: bool) -> None:
         turn.draft.condition(names.SCHEDULED, "False", Reason.HEALING, report.message)
         turn.draft.set(message=report.message, queuePosition=report.position)
         return
-    turn.draft.not_placed(Reason.WAITING, report.message)
+    turn.draft.not_placed(report.reason, report.message)
     if degraded.get("reason") == Reason.REPLICA_LOST:
         # The gang has been released whole: it waits like a new one.
         turn.draft.condition(names.DEGRADED, "False", Reason.HEALTHY, "")
     turn.draft.set(phase="Pending", queuePosition=report.position, readyReplicas=0)
-    if old.get("reason") != Reason.WAITING:
-        turn.event("Warning", Reason.WAITING, report.message)
+    if old.get("reason") != report.reason:
+        turn.event("Warning", report.reason, report.message)
 
 
 async def _write(turn: Turn) -> None:
@@ -60,10 +62,14 @@ async def _write(turn: Turn) -> None:
     now = turn.world.clock.monotonic()
     last = turn.world.reported.get(turn.view.key)
     waited = now - last if last is not None else None
-    news = (find(turn.view.conditions, names.SCHEDULED) or {}).get("reason") != Reason.WAITING
+    news = _reason(turn.view.conditions) != _reason(turn.draft.get("conditions"))
     interval = turn.world.scheduler.reports.interval
     if not news and waited is not None and waited < interval:
         turn.soon(interval - waited)
         return
     turn.world.reported[turn.view.key] = now
     await turn.write_status()
+
+
+def _reason(conditions: list[dict[str, Any]] | None) -> str:
+    return str((find(conditions, names.SCHEDULED) or {}).get("reason") or "")

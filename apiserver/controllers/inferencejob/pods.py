@@ -222,8 +222,8 @@ def _resources(view: JobView, ground: Object) -> Object:
 
 
 def _tolerations(view: JobView) -> list[Object]:
-    """Those of the spec, and the GPU taint that the admission plugin ExtendedResourceToleration would
-    tolerate."""
+    """Those of the spec, and the GPU taint that the admission plugin
+    ExtendedResourceToleration would tolerate."""
     own: list[Object] = list(view.spec.get("tolerations") or ())
     usual = {"key": view.resource, "operator": "Exists", "effect": "NoSchedule"}
     return own if usual in own else [*own, usual]

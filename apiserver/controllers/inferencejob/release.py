@@ -41,15 +41,20 @@ async def give_back(turn: Turn, replicas: AbstractSet[int], *, keep_ended: bool)
     for replica in sorted(running):
         await stop(turn, turn.pods[replica])
     running &= turn.pods.keys()
-    leaving = sorted(replicas - running)
-    for start in range(0, len(leaving) or 1, MAX_AT_ONCE):
-        await write_off(turn, set(leaving[start : start + MAX_AT_ONCE]))
+    for some in portions(replicas - running) or [set()]:
+        await write_off(turn, some)
     if not keep_ended:
         for replica in sorted((replicas - running) & turn.pods.keys()):
             await stop(turn, turn.pods[replica])
     if running:
         turn.soon(POLL_SECONDS)
     return not running
+
+
+def portions(replicas: AbstractSet[int]) -> list[set[int]]:
+    """Replicas in as many sets as it takes transactions to release them."""
+    numbers = sorted(replicas)
+    return [set(numbers[start : start + MAX_AT_ONCE]) for start in range(0, len(numbers), MAX_AT_ONCE)]
 
 
 async def write_off(turn: Turn, replicas: AbstractSet[int], *, ended: bool = False) -> None:

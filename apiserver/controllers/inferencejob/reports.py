@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from apiserver.controllers.clock import Clock
+from apiserver.controllers.inferencejob.names import Reason
 from apiserver.controllers.placement.explain import explain
 from apiserver.controllers.placement.model import Demand, Pending
 from apiserver.controllers.placement.plan import Decision, Planner
@@ -27,6 +28,7 @@ class Report:
 
     position: int
     message: str
+    reason: str = Reason.WAITING
 
 
 class Reports:
@@ -47,6 +49,17 @@ class Reports:
     def get(self, key: str) -> Report | None:
         """The report about a job; None while there is none."""
         return self._reports.get(key)
+
+    def refuse(self, key: str, nodes: int) -> None:
+        """The job has a place on so many nodes, and storage cannot write it down."""
+        message = (
+            f"The placement on {nodes} nodes is one transaction over {nodes + 1} objects, more than storage "
+            "takes (etcd's --max-txn-ops and our --etcd-max-txn-ops, or etcd's --max-request-bytes)"
+        )
+        report = Report(0, message, Reason.GANG_TOO_LARGE)
+        if self._reports.get(key) != report:
+            self._reports[key] = report
+            self._wake_job(key, 0.0)
 
     def forget(self, key: str) -> None:
         """The job waits no more."""

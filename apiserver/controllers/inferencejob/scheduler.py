@@ -16,7 +16,7 @@ from apiserver.controllers.clients import Object, Objects
 from apiserver.controllers.clock import Clock
 from apiserver.controllers.events import EventRecorder
 from apiserver.controllers.inferencejob.backoff import NodeBackoff
-from apiserver.controllers.inferencejob.booking import Booking
+from apiserver.controllers.inferencejob.booking import Booking, Outcome
 from apiserver.controllers.inferencejob.cluster import Cluster
 from apiserver.controllers.inferencejob.evictions import Evictions
 from apiserver.controllers.inferencejob.reports import REPORT_SECONDS, Reports
@@ -34,6 +34,9 @@ MAX_REST = 1.0
 FIRST_PAUSE = 0.05
 MAX_PAUSE = 30.0
 """A job whose placement could not be written is passed over for so many seconds, doubled each time."""
+REFUSED_PAUSE = 600.0
+"""A placement that is too large for a transaction stays so unless the job changes, or an emptier fleet takes
+it on fewer nodes."""
 
 
 @dataclass(slots=True)
@@ -121,8 +124,13 @@ class Scheduler:
             for decision in placed:
                 for node, _ in decision.assignment or ():
                     self._cluster.touch(node)
-        for decision in failed:
-            self._pause(decision.job.key)
+        for decision, outcome in failed:
+            key = decision.job.key
+            if outcome is Outcome.TOO_LARGE:
+                self.reports.refuse(key, len(decision.assignment or ()))
+                self._pause(key, REFUSED_PAUSE)
+            else:
+                self._pause(key)
         return len(failed)
 
     # -- which jobs wait, which run
@@ -137,9 +145,10 @@ class Scheduler:
             job for key, job in self._pending.items() if key not in paused and not self._still_booked(key)
         ]
 
-    def _pause(self, key: str) -> None:
+    def _pause(self, key: str, least: float = 0.0) -> None:
         pause = self._pauses.setdefault(key, _Pause(0, 0.0))
-        pause.until = self._clock.monotonic() + min(FIRST_PAUSE * 2.0 ** min(pause.failures, 30), MAX_PAUSE)
+        seconds = max(min(FIRST_PAUSE * 2.0 ** min(pause.failures, 30), MAX_PAUSE), least)
+        pause.until = self._clock.monotonic() + seconds
         pause.failures += 1
         pause.over = False
 
@@ -185,6 +194,7 @@ class Scheduler:
             self.reports.forget(view.key)
         elif self._pending.get(view.key) != pending:
             self._pending[view.key] = pending
+            self._pauses.pop(view.key, None)
             self._wake.set()
 
     def _forget(self, key: str) -> None:

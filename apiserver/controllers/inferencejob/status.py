@@ -1,5 +1,5 @@
-"""The status of a job: a draft that the steps of a reconciliation change, and the one place where it is
-written.
+"""The status of a job: a draft that the steps of a reconciliation change,
+and the one place where it is written.
 
 An unchanged status writes nothing: the comparison is of meaning (an absent field equals an empty one).
 """
@@ -87,8 +87,8 @@ class StatusDraft:
             self._status["conditions"] = [self._seen(item) for item in self._status["conditions"]]
 
     def _seen(self, condition: Object) -> Object:
-        """The condition as of the current generation; but a terminal error is one of the generation that made
-        it."""
+        """The condition as of the current generation;
+        but a terminal error is one of the generation that made it."""
         if condition.get("reason") == Reason.INVALID_POD and not self._view.finished:
             return condition
         return {**condition, "observedGeneration": self._view.generation}

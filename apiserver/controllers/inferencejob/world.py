@@ -1,5 +1,5 @@
-"""What the steps of a reconciliation work with: the world (one for the process) and the turn (one a
-reconciliation)."""
+"""What the steps of a reconciliation work with: the world (one for the process) and the
+turn (one a reconciliation)."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ async def test_a_placement_that_the_store_refuses_is_told_and_tried_again_less_a
     def refuse(kind: str, resource: str, name: str) -> None:
         if resource == "gpunodes" and kind == "update":
             tries.append(lab.clock.monotonic())
-            raise errors.too_large("the object is larger than storage accepts")
+            raise errors.bad_request("the store has a rule against it")
 
     async with lab.running():
         await lab.settle()
