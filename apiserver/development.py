@@ -1,5 +1,5 @@
-"""`dev`: the server, and a simulated host cluster beside it in the same process, on one machine and for one
-user.
+"""`dev`: the server, and a simulated host cluster beside it in the same process,
+on one machine and for one user.
 
 The server extends itself: its host client speaks to its own port, as it would to a real kube-apiserver, so
 that what works here works there. Nobody gets in without the token that is made for the local administrator.
@@ -99,8 +99,8 @@ def complain(text: str) -> None:
 
 
 async def develop(config: DevConfig, lifecycle: Lifecycle) -> None:
-    """Run until told to stop. Raises OSError, RuntimeError, StorageError and CertificateError when it cannot
-    start."""
+    """Run until told to stop. Raises OSError, RuntimeError, StorageError and
+    CertificateError when it cannot start."""
     async with AsyncExitStack() as stack:
         data = config.data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=CLUSTER)))
         data.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -90,8 +90,8 @@ def key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 
 def make_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPair:
-    """A new authority. The time is part of the name, so that two generations are never mistaken for one
-    another.
+    """A new authority. The time is part of the name, so that two generations are never
+    mistaken for one another.
     """
     key = new_key()
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{common_name[:48]}@{int(now.timestamp())}")])

@@ -46,8 +46,8 @@ class CertDirectory:
         self._lock_wait = lock_wait
 
     def ensure(self, names: Names, now: datetime) -> Material:
-        """What to show now; makes or renews what is missing or due. Raises CertificateError,
-        LockTimeoutError.
+        """What to show now; makes or renews what is missing or due.
+        Raises CertificateError, LockTimeoutError.
         """
         with self._locked():
             stored = self._read()

@@ -1,8 +1,8 @@
 """Where the server's certificate comes from: one small interface, so that the server knows of nothing
 behind it.
 
-`GivenFiles` is the simplest source: somebody else (cert-manager, an operator) writes two files and replaces
-them.
+`GivenFiles` is the simplest source: somebody else (cert-manager, an operator) writes
+two files and replaces them.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class GivenFiles:
         self._ca_file = ca_file
 
     async def load(self, now: datetime) -> Material:  # noqa: ARG002 - the files are what they are at any time
-        """The files' present content. Raises CertificateError, also while only one of the two has been
-        replaced.
+        """The files' present content. Raises CertificateError, also while only one of
+        the two has been replaced.
         """
         return await asyncio.to_thread(self._read)
 

@@ -19,8 +19,8 @@ from storage.rows import Rows
 T = TypeVar("T")
 
 BATCH_STEPS = 512
-"""A subscription hands out at most so many revisions at once, so that one reader cannot hold the event
-loop."""
+"""A subscription hands out at most so many revisions at once, so that one reader
+cannot hold the event loop."""
 
 ITERATION_TIMEOUT = 60.0
 """Seconds after which `async for` over a subscription looks around once, changes or not."""
@@ -69,8 +69,8 @@ def below(prefix: bytes) -> bytes:
 
 
 class Bucket(Generic[T]):
-    """The entries and the window of one bucket. `floor` is the oldest revision that a watch may start
-    after."""
+    """The entries and the window of one bucket.
+    `floor` is the oldest revision that a watch may start after."""
 
     def __init__(self, name: bytes, floor: int, window: int, window_bytes: int) -> None:
         self.name = name

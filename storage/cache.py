@@ -133,9 +133,9 @@ class WatchCache(Generic[T]):
         return self._state.get(key)
 
     def entries(self, prefix: bytes, start: bytes = b"") -> Sequence[Entry[T]]:
-        """The entries that a prefix selects as of `revision`, in key order, from a key on (inclusive). The
-        prefix lies within one bucket; it ends with a slash and selects what is below it, or is one whole
-        key."""
+        """The entries that a prefix selects as of `revision`, in key order, from a key on (inclusive).
+        The prefix lies within one bucket; it ends with a slash and selects what is
+        below it, or is one whole key."""
         return self._state.entries(prefix, start)
 
     def count(self, prefix: bytes) -> int:
@@ -143,9 +143,9 @@ class WatchCache(Generic[T]):
         return self._state.count(prefix)
 
     async def fresh(self, timeout: float) -> int:
-        """Wait until the cache holds everything that was in the store when this call began, and return
-        `revision`. The store is asked once for all callers of a moment. Raises Unavailable after `timeout`
-        seconds."""
+        """Wait until the cache holds everything that was in the store when this call began,
+        and return `revision`. The store is asked once for all callers of a moment.
+        Raises Unavailable after `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):
                 await self._ready.wait()

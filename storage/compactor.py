@@ -53,8 +53,8 @@ class Compactor:
                 self._on_round(compacted, failure)
 
     async def round(self) -> int:
-        """One round: compact to the revision of the round before if it is our turn. Returns that revision, or
-        0."""
+        """One round: compact to the revision of the round before if it is our turn.
+        Returns that revision, or 0."""
         previous = self._revision
         value = str(previous).encode()
         try:

@@ -19,8 +19,8 @@ T = TypeVar("T")
 def difference(
     old: Mapping[bytes, Entry[T]], new: Mapping[bytes, Entry[T]], revision: int
 ) -> list[tuple[int, list[Change[T]]]]:
-    """The changes that lead from `old` to `new`, the state at `revision`, grouped by revision in rising
-    order."""
+    """The changes that lead from `old` to `new`, the state at `revision`,
+    grouped by revision in rising order."""
     steps: dict[int, list[Change[T]]] = {}
 
     def tell(at: int, key: bytes, current: Entry[T] | None, previous: Entry[T] | None) -> None:

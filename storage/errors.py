@@ -10,8 +10,8 @@ class StorageError(Exception):
 
 
 class Unavailable(StorageError):
-    """The store cannot be reached, or gave no answer in time. A read can be tried again; nothing was
-    written."""
+    """The store cannot be reached, or gave no answer in time. A read can be tried again;
+    nothing was written."""
 
 
 class Ambiguous(StorageError):

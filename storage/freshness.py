@@ -1,8 +1,8 @@
 """Waiting for revisions: how a watch cache answers consistent reads.
 
 `RevisionReader` asks the store for its revision once for all callers that came before the question was sent.
-`RevisionWaiters` holds those who wait until the cache has reached a revision. Neither knows what a cache
-holds.
+`RevisionWaiters` holds those who wait until the cache has reached a revision.
+Neither knows what a cache holds.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class RevisionReader:
         return await future
 
     async def run(self) -> None:
-        """Answer, for ever. At most one question is in flight; those who come meanwhile share the next
-        one."""
+        """Answer, for ever. At most one question is in flight;
+        those who come meanwhile share the next one."""
         try:
             while True:
                 await self._wait()

@@ -76,8 +76,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change of one key. `current` is None for a deletion; a creation has equal create and mod
-    revisions."""
+    """One change of one key. `current` is None for a deletion;
+    a creation has equal create and mod revisions."""
 
     revision: int
     key: bytes
@@ -131,8 +131,8 @@ class Store(Protocol):
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forget the history before `revision`. Does nothing when that has been done; never raises for
-        that."""
+        """Forget the history before `revision`. Does nothing when that has been done;
+        never raises for that."""
         ...
 
     async def close(self) -> None:

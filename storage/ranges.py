@@ -11,8 +11,8 @@ MAX_OPS = 128
 """What etcd takes in one transaction by default (`--max-txn-ops`), compares and ops counted separately."""
 
 MAX_BYTES = 1_500_000
-"""What a transaction may weigh: a little under the 1.5 MiB that etcd takes by default
-(`--max-request-bytes`)."""
+"""What a transaction may weigh: a little under the 1.5 MiB that etcd takes by
+default (`--max-request-bytes`)."""
 
 
 def end_of_prefix(prefix: bytes) -> bytes:

@@ -1,3 +1,3 @@
-"""Who are you, and may you. Knows requests as headers and a peer certificate, the host cluster as small
-Protocols.
+"""Who are you, and may you. Knows requests as headers and a peer certificate,
+the host cluster as small Protocols.
 """

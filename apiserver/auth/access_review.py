@@ -1,5 +1,5 @@
-"""Authorization by the host cluster: SubjectAccessReview, with every attribute, and answers kept for ten
-seconds.
+"""Authorization by the host cluster: SubjectAccessReview, with every attribute,
+and answers kept for ten seconds.
 
 Source: `k8s.io/apiserver/plugin/pkg/authorizer/webhook`. Where that answers 500 when no review can be had,
 this answers 503 with Retry-After: the request may well be allowed a moment later.

@@ -31,8 +31,8 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Who wants to do what. The resource fields count only if `is_resource_request`, else `path` and
-    `verb`.
+    """Who wants to do what. The resource fields count only if `is_resource_request`,
+    else `path` and `verb`.
     """
 
     user: UserInfo
@@ -123,8 +123,8 @@ class UnionAuthorizer:
 
 
 def local_authorizer() -> Authorizer:
-    """For `dev`: the local administrator, who is in `system:masters`, may do everything; others see health
-    alone.
+    """For `dev`: the local administrator, who is in `system:masters`, may do everything;
+    others see health alone.
     """
     return UnionAuthorizer((PrivilegedGroupAuthorizer(), PathAuthorizer()))
 

@@ -114,8 +114,8 @@ class LiveConfig:
         return self.current.request_header
 
     def observe(self, configmap: Mapping[str, Any] | None) -> None:
-        """Take in the object as it is now, None if it does not exist. What is missing or broken keeps its
-        value.
+        """Take in the object as it is now, None if it does not exist.
+        What is missing or broken keeps its value.
         """
         self.synced = True
         if configmap is None:

@@ -1,8 +1,8 @@
 """Keeps `LiveConfig` true: read, watch from there, and read again when the watch ends, for ever.
 
-An explicit loop of two states, because losing a change of the trusted authorities must be impossible: after
-any interruption the object is read anew. Silence is bounded as well: a watch is given up after `relist`
-seconds.
+An explicit loop of two states, because losing a change of the trusted authorities must be impossible:
+after any interruption the object is read anew. Silence is bounded as well:
+a watch is given up after `relist` seconds.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ COLLECTION = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 
 
 class HostReader(Protocol):
-    """The part of the host cluster's client that is needed here. Failures are APIErrors, or `unreachable`
-    ones.
+    """The part of the host cluster's client that is needed here.
+    Failures are APIErrors, or `unreachable` ones.
     """
 
     async def get(self, path: str, *, query: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -56,8 +56,8 @@ class ConfigMapWatcher:
         self._sleep = sleep
 
     async def run(self) -> None:
-        """For ever; the pause between two rounds keeps a watch that ends at once from turning into a busy
-        loop.
+        """For ever; the pause between two rounds keeps a watch that ends at once from
+        turning into a busy loop.
         """
         while True:
             await self.round()

@@ -38,8 +38,8 @@ class Wanted:
 
 
 def wanted_from(headers: Headers) -> Wanted | None:
-    """The user to act as; None without impersonation. Raises an APIError (400) if only parts of a user are
-    given.
+    """The user to act as; None without impersonation.
+    Raises an APIError (400) if only parts of a user are given.
     """
     wanted = Wanted(
         name=first_value(headers, USER),
@@ -55,8 +55,8 @@ def wanted_from(headers: Headers) -> Wanted | None:
 
 
 async def impersonate(headers: Headers, requestor: UserInfo, authorizer: Authorizer) -> UserInfo:
-    """The user that the request acts as: `requestor`, or whom it may impersonate. Raises an APIError (400,
-    403).
+    """The user that the request acts as: `requestor`, or whom it may impersonate.
+    Raises an APIError (400, 403).
     """
     wanted = wanted_from(headers)
     if wanted is None:

@@ -1,5 +1,5 @@
-"""The front proxy: kube-apiserver speaks for its users in headers, and proves that it may with its
-certificate.
+"""The front proxy: kube-apiserver speaks for its users in headers, and proves that it
+may with its certificate.
 
 The certificate is verified against the requestheader authority alone. Header names come from the
 configuration of the moment. Source of the behaviour:
@@ -32,8 +32,8 @@ class RequestHeaderAuthenticator:
     """Believes the headers of a proxy whose certificate is good; has no opinion on anything else."""
 
     def __init__(self, config: Callable[[], RequestHeaderConfig], verifier: CertificateVerifier) -> None:
-        """`config` gives the configuration of the moment; `verifier` knows the requestheader authority
-        only.
+        """`config` gives the configuration of the moment;
+        `verifier` knows the requestheader authority only.
         """
         self._config = config
         self._verifier = verifier
@@ -106,8 +106,8 @@ def decode_key(encoded: str) -> str:
 def strip(headers: Headers, config: RequestHeaderConfig | None = None) -> list[tuple[bytes, bytes]]:
     """The headers without any that speak for a user, and without Authorization.
 
-    To be applied once the sender is known, whoever it is: nothing behind authentication may see a forged
-    header.
+    To be applied once the sender is known, whoever it is:
+    nothing behind authentication may see a forged header.
     """
     names = _compiled(config or STANDARD)
     return [

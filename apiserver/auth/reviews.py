@@ -21,8 +21,8 @@ _RETRIED = frozenset({429, 500, 504})
 
 
 class Reviews(Protocol):
-    """The part of the host cluster's client that is needed here. Failures are APIErrors, or `unreachable`
-    ones.
+    """The part of the host cluster's client that is needed here.
+    Failures are APIErrors, or `unreachable` ones.
     """
 
     async def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:

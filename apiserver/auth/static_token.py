@@ -20,8 +20,8 @@ _BYTES = 32
 
 
 def ensure_token(path: Path) -> str:
-    """The token kept at `path` (mode 0600); made on first use. Two processes at once agree on one. Raises
-    OSError.
+    """The token kept at `path` (mode 0600); made on first use. Two processes at once agree on one.
+    Raises OSError.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")

@@ -1,9 +1,9 @@
 """Verification of client certificates: the only module here that knows cryptography.
 
-The TLS layer has checked a certificate against the union of all authorities that were ever loaded; which of
-them makes it good for what is decided here, request by request, against the bundle of the moment. Results
-are cached, because one connection of kube-apiserver carries thousands of requests with the same
-certificate.
+The TLS layer has checked a certificate against the union of all authorities that were ever loaded;
+which of them makes it good for what is decided here, request by request, against the bundle of the moment.
+Results are cached, because one connection of kube-apiserver carries thousands of requests
+with the same certificate.
 
 As in Go, neither SAN nor any extension is needed on the leaf (kubeadm's front-proxy certificate has none),
 every certificate of the bundle is an anchor, and an extended key usage, where there is one, must allow
@@ -52,8 +52,8 @@ class CertificateVerifier:
     def __init__(
         self, bundle: Callable[[], bytes], *, now: Callable[[], datetime], capacity: int = 1024
     ) -> None:
-        """`bundle` gives the PEM of the moment (empty: nothing verifies). At most `capacity` results are
-        kept.
+        """`bundle` gives the PEM of the moment (empty: nothing verifies).
+        At most `capacity` results are kept.
         """
         self._bundle = bundle
         self._now = now

@@ -115,8 +115,8 @@ class LeaderElector:
                 return
 
     async def _try(self, *, limit: float | None = None) -> bool:
-        """Take or renew the lease; False when another holds it, or on any failure, or after `limit`
-        seconds."""
+        """Take or renew the lease; False when another holds it, or on any failure,
+        or after `limit` seconds."""
         try:
             async with asyncio.timeout(limit or self._options.renew_seconds):
                 return await self._take()
@@ -181,8 +181,8 @@ class LeaderElector:
         self._seen = lease
 
     async def _release(self) -> None:
-        """Give the lease back, so that the next leader need not wait; best effort, at most one retry
-        period."""
+        """Give the lease back, so that the next leader need not wait;
+        best effort, at most one retry period."""
         lease = self._seen
         if lease is None or self.holder != self._identity:
             return

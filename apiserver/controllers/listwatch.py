@@ -1,5 +1,5 @@
-"""The two kinds of collections that informers follow: of the host cluster over HTTP, and of our own in
-process."""
+"""The two kinds of collections that informers follow: of the host cluster over HTTP,
+and of our own in process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Runs a reconcile function over a queue: workers, time limits, retries, metrics. Knows nothing of any
-resource.
+"""Runs a reconcile function over a queue: workers, time limits, retries, metrics.
+Knows nothing of any resource.
 
 A failure is transient (tried again with backoff) unless it is a `TerminalError` (not tried again until
 something adds the key: a new generation, or a change of what it waits for). A fault in the code of one
@@ -29,8 +29,8 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a reconciliation wants next: `requeue_after` seconds, or (None) to be called when something
-    changes."""
+    """What a reconciliation wants next: `requeue_after` seconds, or (None) to be
+    called when something changes."""
 
     requeue_after: float | None = None
 

@@ -1,5 +1,5 @@
-"""One call of a verb on a resource: the ASGI parts, the request as understood, and the store that it is
-about.
+"""One call of a verb on a resource: the ASGI parts, the request as understood,
+and the store that it is about.
 """
 
 from __future__ import annotations

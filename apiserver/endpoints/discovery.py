@@ -1,10 +1,10 @@
-"""Discovery: which groups, versions and resources there are. Built once from the declarations, without
-storage.
+"""Discovery: which groups, versions and resources there are.
+Built once from the declarations, without storage.
 
-Two forms: the old one, a document a group version, and the aggregated one, everything in one document with
-an ETag (`k8s.io/apiserver/pkg/endpoints/discovery`). kube-apiserver's aggregator polls the aggregated one; an
-answer of another content type makes it call the whole group stale, and then namespaces cannot be deleted any
-more.
+Two forms: the old one, a document a group version, and the aggregated one,
+everything in one document with an ETag (`k8s.io/apiserver/pkg/endpoints/discovery`).
+kube-apiserver's aggregator polls the aggregated one; an answer of another content type makes it call the
+whole group stale, and then namespaces cannot be deleted any more.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class HostClient:
 
     @classmethod
     async def from_kubeconfig(cls, path: str | None) -> HostClient:
-        """Read the kubeconfig at `path`, or find the configuration as client-go does. Raises
-        HostUnreachable."""
+        """Read the kubeconfig at `path`, or find the configuration as client-go does.
+        Raises HostUnreachable."""
         source = ConfigSource(path)
         configuration = await source.load()
         mark = await asyncio.to_thread(fingerprint, configuration)
@@ -92,8 +92,8 @@ class HostClient:
         return await self._call("DELETE", path, body=body)
 
     async def list(self, path: str, *, query: Query | None = None) -> Object:
-        """Read a whole collection, page by page at one revision; starts over in one piece if that revision
-        expires."""
+        """Read a whole collection, page by page at one revision;
+        starts over in one piece if that revision expires."""
         if query and "limit" in query:
             return await self.get(path, query=query)
         first = await self.get(path, query={**(query or {}), "limit": str(PAGE_SIZE)})
@@ -118,9 +118,8 @@ class HostClient:
     ) -> AsyncIterator[Object]:
         """Yield watch events until the server ends the stream.
 
-        `timeout` is how long the stream may be silent, in seconds: no byte for longer raises
-        HostUnreachable. An ERROR event raises the `APIError` that it holds (410 when the revision is too
-        old).
+        `timeout` is how long the stream may be silent, in seconds: no byte for longer raises HostUnreachable.
+        An ERROR event raises the `APIError` that it holds (410 when the revision is too old).
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=timeout)
         response = await self._send("GET", path, query={**(query or {}), "watch": "true"}, timeout=limits)
@@ -235,8 +234,8 @@ class HostClient:
             self._loaded = time.monotonic()
 
     async def _replace(self, rest: RESTClientObject, mark: str) -> None:
-        """Swap the connections; of the old ones, only the last generation is kept for what is still under
-        way."""
+        """Swap the connections; of the old ones, only the last generation is kept
+        for what is still under way."""
         while self._retired:
             await self._retired.pop().close()
         self._retired.append(self._rest)

@@ -35,8 +35,8 @@ class ConfigSource:
         self._loader: Any = None
 
     async def load(self, *, anew: bool = False) -> Configuration:
-        """Read the configuration. `anew` forgets tokens that are still valid by the clock. Raises
-        HostUnreachable."""
+        """Read the configuration. `anew` forgets tokens that are still valid by the clock.
+        Raises HostUnreachable."""
         # The constructor of the class is replaced by a factory of a shared default: ask for a fresh one.
         configuration: Configuration = type.__call__(Configuration)
         configuration.retries = None

@@ -30,8 +30,8 @@ _REASONS = {
 
 
 class HostUnreachable(ConnectionError):  # noqa: N818 - a state of the world, named as such
-    """The host cluster gave no answer: refused, reset, timed out, fell silent, or its certificate does not
-    verify.
+    """The host cluster gave no answer: refused, reset, timed out, fell silent,
+    or its certificate does not verify.
 
     Whether a write was done is not known.
     """

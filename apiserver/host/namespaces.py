@@ -11,8 +11,8 @@ from apiserver.machinery import errors
 
 
 class HostNamespaces:
-    """Looks namespaces up: first in what is followed, then live. `followed` gives a namespace by name or
-    None."""
+    """Looks namespaces up: first in what is followed, then live.
+    `followed` gives a namespace by name or None."""
 
     def __init__(self, host: HostClient, followed: Callable[[str], Mapping[str, Any] | None]) -> None:
         self._host = host

@@ -1,8 +1,7 @@
-"""Values as Go prints them: messages of API servers were made by Go's fmt and json, and clients compare
-them.
+"""Values as Go prints them: messages of API servers were made by Go's fmt and json, and clients compare them.
 
-Source: strconv.Quote, fmt's %v of float64 and encoding/json, with the escapes that json.Marshal adds for
-HTML.
+Source: strconv.Quote, fmt's %v of float64 and encoding/json, with the escapes that
+json.Marshal adds for HTML.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The options of a request, read from its query parameters or body: `metav1.GetOptions`, `ListOptions`, …
 as dataclasses.
 
-How parameters turn into values, and the texts when they do not, follow `k8s.io/apimachinery` (conversion of
-string
-slices, `metav1/validation`, `internalversion/validation`). Knows nothing of HTTP beyond a mapping of strings.
+How parameters turn into values, and the texts when they do not, follow `k8s.io/apimachinery`
+(conversion of string slices, `metav1/validation`, `internalversion/validation`).
+Knows nothing of HTTP beyond a mapping of strings.
 """
 
 from __future__ import annotations

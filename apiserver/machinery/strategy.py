@@ -10,8 +10,8 @@ Object = dict[str, Any]
 
 
 class Strategy:
-    """Rules of a resource beyond its schema. Objects are of the storage version; `prepare_*` change them in
-    place.
+    """Rules of a resource beyond its schema. Objects are of the storage version;
+    `prepare_*` change them in place.
 
     Field errors point at paths of the storage version.
     """

@@ -12,9 +12,8 @@ from typing import Any
 class Column:
     """A printed column. `cell` takes the object and gives a JSON scalar; None prints as `<none>`.
 
-    `type` and `format` are OpenAPI's; `priority` 0 is always shown, 1 and more only with `-o wide`. A cell
-    of type
-    `date` is an RFC 3339 time and goes out as the age at the time of the request, as upstream prints it.
+    `type` and `format` are OpenAPI's; `priority` 0 is always shown, 1 and more only with `-o wide`. A cell of
+    type `date` is an RFC 3339 time and goes out as the age at the time of the request, as upstream prints it.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Metrics of requests under the names, labels and buckets that Kubernetes uses.
 
-Source: `k8s.io/apiserver/pkg/endpoints/metrics`. Dashboards and alerts written for kube-apiserver work
-unchanged.
+Source: `k8s.io/apiserver/pkg/endpoints/metrics`.
+Dashboards and alerts written for kube-apiserver work unchanged.
 """
 
 from __future__ import annotations

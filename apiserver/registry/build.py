@@ -17,8 +17,8 @@ from storage.errors import StorageError
 from storage.interface import Store
 
 HISTORY = 4096
-"""Revisions before a start that watches may go on from, so that a restart does not make everybody list
-anew."""
+"""Revisions before a start that watches may go on from, so that a restart does not
+make everybody list anew."""
 
 _log = structlog.get_logger(__name__)
 

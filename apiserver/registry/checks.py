@@ -19,8 +19,8 @@ MAX_INT32 = 2**31 - 1
 
 
 def check_create(resource: Resource, version: str, obj: Object, stored: Object) -> None:
-    """Judge a new object: `obj` in the version of the request, `stored` in the storage version. Raises
-    422."""
+    """Judge a new object: `obj` in the version of the request, `stored` in the storage version.
+    Raises 422."""
     found = _type_errors(resource, version, obj)
     if not found:
         found = [

@@ -1,9 +1,8 @@
 """Continue tokens: where the next page of a list starts, and at which revision.
 
 The form is upstream's (`k8s.io/apiserver/pkg/storage/continue.go`): base64url of
-`{"v":"meta.k8s.io/v1","rv":…,"start":…}`.
-A negative revision stands for a list that goes on although its revision is gone, and so need not be
-consistent."""
+`{"v":"meta.k8s.io/v1","rv":…,"start":…}`. A negative revision stands for a list that goes on although its
+revision is gone, and so need not be consistent."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ TOO_LARGE_RESOURCE_VERSION = "ResourceVersionTooLarge"
 
 @contextmanager
 def storage_faults(asked: int = 0) -> Iterator[None]:
-    """Turn storage errors raised inside into API errors; `asked` is the revision that the client asked
-    for."""
+    """Turn storage errors raised inside into API errors;
+    `asked` is the revision that the client asked for."""
     try:
         yield
     except StorageError as fault:

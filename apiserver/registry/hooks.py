@@ -1,5 +1,5 @@
-"""What a write brings along, and what the registry asks of admission. Small Protocols: the parts live
-elsewhere.
+"""What a write brings along, and what the registry asks of admission.
+Small Protocols: the parts live elsewhere.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def _whole_seconds(moment: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What admission sees of a request. Objects are of `version`; `old` is None on create, `obj` on
-    delete."""
+    """What admission sees of a request. Objects are of `version`;
+    `old` is None on create, `obj` on delete."""
 
     operation: Operation
     resource: Resource

@@ -1,5 +1,5 @@
-"""What a client sent, made into an object of its version: metadata of the right types, no unknown fields,
-defaults.
+"""What a client sent, made into an object of its version:
+metadata of the right types, no unknown fields, defaults.
 
 The order is that of `unstructuredSchemaCoercer` in k8s.io/apiextensions-apiserver, because it decides which
 error wins.

@@ -1,6 +1,6 @@
-"""The resources for controllers in the same process: no HTTP, plain dicts of the storage version, and
-transactions
-over several objects. The same rules hold as for clients: validation, generation, managed fields, watches.
+"""The resources for controllers in the same process:
+no HTTP, plain dicts of the storage version, and transactions over several objects.
+The same rules hold as for clients: validation, generation, managed fields, watches.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ class LocalObjects:
         await delete(store, version, meta.get("namespace", ""), meta["name"], options, self._caller())
 
     async def transact(self, changes: Sequence[Change]) -> Objects:
-        """All changes or none, in one storage transaction that compares every object's revision. Raises
-        409."""
+        """All changes or none, in one storage transaction that compares every object's revision.
+        Raises 409."""
         planned = [await self._plan(change) for change in changes]
         storage = planned[0].store
         outcome = await storage.transact(

@@ -14,8 +14,8 @@ from apiserver.registry.view import View
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A namespace (empty: all), and selectors. `matches` judges an object, `everything` says that it never
-    refuses."""
+    """A namespace (empty: all), and selectors.
+    `matches` judges an object, `everything` says that it never refuses."""
 
     namespace: str
     name: str

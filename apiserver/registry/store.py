@@ -1,5 +1,5 @@
-"""The generic store of one resource: what the verbs share. The verbs themselves are one file each in
-`verbs/`.
+"""The generic store of one resource: what the verbs share.
+The verbs themselves are one file each in `verbs/`.
 """
 
 from __future__ import annotations

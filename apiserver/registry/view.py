@@ -21,8 +21,8 @@ _NONE: dict[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An object as of one revision. `encoded` is JSON of the storage version with the resourceVersion in
-    it."""
+    """An object as of one revision. `encoded` is JSON of the storage version with
+    the resourceVersion in it."""
 
     namespace: str
     name: str

@@ -1,8 +1,8 @@
 """The handler chain, as a list to be read from the top: what happens to every request before it is answered.
 
-The order is that of kube-apiserver (`DefaultBuildHandlerChain`), but for one thing: requests are counted
-before authentication, so that refusals and time-outs appear in the metrics, with labels that strangers cannot
-invent.
+The order is that of kube-apiserver (`DefaultBuildHandlerChain`), but for one thing:
+requests are counted before authentication, so that refusals and time-outs appear in the metrics,
+with labels that strangers cannot invent.
 """
 
 from __future__ import annotations

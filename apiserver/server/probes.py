@@ -24,8 +24,8 @@ def readiness_checks(
     lifecycle: Lifecycle,
     problems: Mapping[str, Callable[[], str]],
 ) -> HealthChecks:
-    """The checks of the server itself. Liveness is that it answers: a restart mends neither storage nor
-    network."""
+    """The checks of the server itself. Liveness is that it answers:
+    a restart mends neither storage nor network."""
 
     async def storage() -> None:
         silent = time.monotonic() - cache.last_heard

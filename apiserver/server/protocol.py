@@ -29,8 +29,7 @@ from apiserver.machinery.errors import APIError
 from apiserver.server.transport import PatientTransport
 
 KEEP_ALIVE_SECONDS = 150
-"""For uvicorn's `timeout_keep_alive`. kube-apiserver reuses idle connections for 90 s: ours must live
-longer.
+"""For uvicorn's `timeout_keep_alive`. kube-apiserver reuses idle connections for 90 s: ours must live longer.
 """
 
 MAX_HEAD_BYTES = 1 << 20
@@ -40,8 +39,8 @@ MAX_URL_BYTES = 65535
 """What the parser takes of path and query."""
 
 HEAD_SECONDS = 32.0
-"""From the first byte of a request (or from the handshake) to the end of its headers, as kube-apiserver has
-it.
+"""From the first byte of a request (or from the handshake) to the end of its headers,
+as kube-apiserver has it.
 """
 
 LINGER_SECONDS = 5.0
@@ -202,8 +201,8 @@ class APIProtocol(HttpToolsProtocol):
             self.refuse(400, "BadRequest", msg)
 
     def refuse(self, code: int, reason: str, message: str) -> None:
-        """Answer with a Status and close; for failures before there is a request, or in the middle of its
-        bytes.
+        """Answer with a Status and close; for failures before there is a request,
+        or in the middle of its bytes.
         """
         if self._take_over():
             body = orjson.dumps(APIError(code, reason, message).status())

@@ -55,8 +55,8 @@ class ServerTLS:
         self._change(cert_pem, key_pem, self._authorities)
 
     def set_authorities(self, authorities: Sequence[bytes]) -> None:
-        """Accept client certificates of these bundles alone from now on. Raises TLSError, and then changes
-        nothing.
+        """Accept client certificates of these bundles alone from now on.
+        Raises TLSError, and then changes nothing.
         """
         self._change(self._cert_pem, self._key_pem, tuple(authorities))
 

@@ -16,8 +16,8 @@ Object = dict[str, Any]
 
 
 async def bind(call: Call) -> None:
-    """Set the pod's node; 201. Raises 400 for a target that is no node, 404, and 409 when the pod has a
-    node."""
+    """Set the pod's node; 201. Raises 400 for a target that is no node, 404,
+    and 409 when the pod has a node."""
     media_type: Any = body_media_type(call.header(b"content-type"))
     body = decode(await call.body(), media_type, kind="Binding").obj
     target = body.get("target")

@@ -1,7 +1,6 @@
-"""Stand-ins for the few kinds of a host cluster that this server touches: namespaces, nodes, pods, events,
-claims,
-leases. Served by the same registry, so that `kubectl` works on them; only the fields that matter here are
-declared.
+"""Stand-ins for the few kinds of a host cluster that this server touches:
+namespaces, nodes, pods, events, claims, leases. Served by the same registry, so that `kubectl` works on them;
+only the fields that matter here are declared.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ RETRY_SECONDS = 0.5
 
 
 class NamespaceController:
-    """Deletes the contents of terminating namespaces. `contents` are the namespaced resources, by plural
-    name."""
+    """Deletes the contents of terminating namespaces.
+    `contents` are the namespaced resources, by plural name."""
 
     def __init__(self, objects: Objects, contents: Sequence[str], sleep: Sleep = asyncio.sleep) -> None:
         self._objects = objects

@@ -1,5 +1,5 @@
-"""Brings the simulated cluster to what was asked for: namespaces, and nodes as many and as large as the
-fleet.
+"""Brings the simulated cluster to what was asked for:
+namespaces, and nodes as many and as large as the fleet.
 
 A second start finds what the first one left: nodes that people made are kept, and so is what they changed.
 """

@@ -9,8 +9,8 @@ from storage.etcd.proto import etcd_wire_pb2 as wire
 
 
 async def compact(caller: Caller, revision: int) -> None:
-    """Forget the history before a revision; that it is forgotten already is fine. Raises FutureRevision,
-    Unavailable."""
+    """Forget the history before a revision; that it is forgotten already is fine.
+    Raises FutureRevision, Unavailable."""
     try:
         await caller.call(COMPACT, wire.CompactionRequest(revision=revision))
     except Compacted:

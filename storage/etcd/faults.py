@@ -1,5 +1,5 @@
-"""What a failed call means. The texts are those of etcd's `rpctypes`; codes alone do not tell the cases
-apart."""
+"""What a failed call means. The texts are those of etcd's `rpctypes`;
+codes alone do not tell the cases apart."""
 
 from __future__ import annotations
 

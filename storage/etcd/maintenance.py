@@ -37,9 +37,9 @@ async def status(caller: Caller) -> Status:
 
 
 async def reclaim_space(caller: Caller, revision: int) -> None:
-    """The way out of NoSpace, after something was deleted: forget the history before `revision`, give the
-    free pages back on every member, take back the alarm. Old revisions are lost, so watches that lag start
-    anew."""
+    """The way out of NoSpace, after something was deleted:
+    forget the history before `revision`, give the free pages back on every member, take back the alarm.
+    Old revisions are lost, so watches that lag start anew."""
     await compact(caller, revision)
     metadata = await caller.metadata()
     for connection in caller.connections:

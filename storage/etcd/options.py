@@ -27,9 +27,9 @@ class EtcdOptions:
     max_txn_bytes: int = MAX_BYTES
     """What the servers take in one request (etcd's `--max-request-bytes`), less some room for keys."""
     probe_key: bytes = b"/registry/revision"
-    """A key that we may read; it need not exist. It is read to learn the store's revision. A user with a role
-    needs the prefix without its slash (`/registry`): for old servers a key right before it is written (see
-    `watch`)."""
+    """A key that we may read; it need not exist. It is read to learn the store's revision.
+    A user with a role needs the prefix without its slash (`/registry`):
+    for old servers a key right before it is written (see `watch`)."""
 
     def __repr__(self) -> str:
         return f"EtcdOptions(endpoints={self.endpoints!r}, username={self.username!r})"

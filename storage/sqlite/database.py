@@ -1,5 +1,5 @@
-"""The SQL side of the store: a log of versions, and which of them are live. Blocking; used by one thread
-alone.
+"""The SQL side of the store: a log of versions, and which of them are live.
+Blocking; used by one thread alone.
 
 Every version of every key is a row of `log` until it is compacted; `live` points at the newest version of
 each key that exists. Written with WAL and `synchronous=FULL`, so a commit that has returned survives a crash
@@ -219,8 +219,8 @@ class Database:
         self.compacted = revision
 
     def purge(self) -> bool:
-        """Free some of the space of what has been compacted, in the order of revisions. Says whether more is
-        left."""
+        """Free some of the space of what has been compacted, in the order of revisions.
+        Says whether more is left."""
         start = self._number("SELECT number FROM state WHERE name = 'purged'", ())
         end = min(start + PURGE_REVISIONS, self.compacted)
         self._sql.execute("BEGIN IMMEDIATE")

@@ -1,5 +1,5 @@
-"""The asynchronous face of the SQLite store. It must not touch the database itself: the database's thread
-does."""
+"""The asynchronous face of the SQLite store. It must not touch the database itself:
+the database's thread does."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class SQLiteStore:
         return self._revision
 
     async def compact(self, revision: int) -> None:
-        """Forget the history before a revision and free its space, bit by bit. Raises FutureRevision,
-        Unavailable."""
+        """Forget the history before a revision and free its space, bit by bit.
+        Raises FutureRevision, Unavailable."""
         await self._read(lambda database: database.compact(revision))
         while await self._read(lambda database: database.purge()):
             pass

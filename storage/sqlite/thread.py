@@ -85,8 +85,8 @@ class DatabaseThread:
             self._database.close()
 
     def _round(self) -> bool:
-        """Do what is waiting, in order; transactions that follow each other go together. False: there is no
-        more."""
+        """Do what is waiting, in order; transactions that follow each other go together.
+        False: there is no more."""
         calls = [self._calls.get()]
         while len(calls) < GROUP and calls[-1] is not None:
             try:

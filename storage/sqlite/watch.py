@@ -1,5 +1,5 @@
-"""A watch on the SQLite store: history from the database until the present is reached, then what is
-published.
+"""A watch on the SQLite store: history from the database until the present is
+reached, then what is published.
 
 What is published waits in a queue of bounded length; a reader that falls behind it goes back to reading
 history, so it costs little and misses nothing.
@@ -37,8 +37,8 @@ class SQLiteWatch:
         self._wake = asyncio.Event()
 
     async def __aiter__(self) -> AsyncIterator[Batch]:
-        """Batches without gaps or repeats, for ever. Raises Compacted, or Unavailable when the store is
-        closed."""
+        """Batches without gaps or repeats, for ever.
+        Raises Compacted, or Unavailable when the store is closed."""
         while True:
             if self._closed:
                 raise Unavailable("the store is closed")

@@ -1,5 +1,5 @@
-"""Informer, lease, events and the whole life of a job against a real kube-apiserver; our own objects are in
-memory."""
+"""Informer, lease, events and the whole life of a job against a real kube-apiserver;
+our own objects are in memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""etcd killed and started again under writes and watches: nothing acknowledged is lost, nobody misses or
-repeats."""
+"""etcd killed and started again under writes and watches: nothing acknowledged is lost,
+nobody misses or repeats."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
-"""Where jobs go: pure functions over a picture of the fleet. No I/O, no clock, no Kubernetes objects but in
-`facts`."""
+"""Where jobs go: pure functions over a picture of the fleet.
+No I/O, no clock, no Kubernetes objects but in `facts`."""

@@ -48,8 +48,8 @@ def explain(
     backed_off: AbstractSet[str] = NONE,
     held: AbstractSet[str] = NONE,
 ) -> str:
-    """Such as "0/8 nodes can host a replica: 5 not enough free nvidia.com/gpu (need 4), 3 product
-    mismatch"."""
+    """Such as "0/8 nodes can host a replica: 5 not enough free nvidia.com/gpu
+    (need 4), 3 product mismatch"."""
     reasons: Counter[str] = Counter()
     hosts = room = 0
     for name, node in fleet.nodes.items():

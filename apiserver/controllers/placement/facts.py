@@ -14,8 +14,8 @@ Object = dict[str, Any]
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 PRODUCT_LABELS = ("{domain}/gpu.product", "{domain}/gpu.product-name", "cloud.google.com/gke-accelerator")
-"""Node labels that name the product, of NVIDIA's and AMD's feature discovery and of GKE; the first one
-wins."""
+"""Node labels that name the product, of NVIDIA's and AMD's feature discovery and of GKE;
+the first one wins."""
 ACCELERATORS = (
     "*/gpu",
     "nvidia.com/gpu.shared",

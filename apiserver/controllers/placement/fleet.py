@@ -1,5 +1,5 @@
-"""The fleet: what each node has free, indexed so that a decision costs the same on ten nodes and on ten
-thousand.
+"""The fleet: what each node has free, indexed so that a decision costs the same on ten
+nodes and on ten thousand.
 
 Nodes that are alike in (resource, product, zone, taints) form a pool; a pool keeps its nodes in buckets by
 the number of free GPUs, each bucket sorted by name. A decision walks buckets, not nodes.

@@ -1,5 +1,5 @@
-"""The values that placement works on. GPUs are counted in whole numbers, CPU in thousandths, memory in
-bytes."""
+"""The values that placement works on. GPUs are counted in whole numbers,
+CPU in thousandths, memory in bytes."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Accelerators:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What a node is, whoever uses it. `obstacle` says why nothing at all may be placed on it ("" if it
-    may)."""
+    """What a node is, whoever uses it.
+    `obstacle` says why nothing at all may be placed on it ("" if it may)."""
 
     name: str
     zone: str = ""

@@ -42,8 +42,8 @@ class Decision:
 
 @dataclass(slots=True)
 class Planner:
-    """Plans rounds; remembers between them what does not fit, and the hold. Times are seconds of one
-    clock."""
+    """Plans rounds; remembers between them what does not fit, and the hold.
+    Times are seconds of one clock."""
 
     fleet: Fleet
     patience: float = PATIENCE_SECONDS
@@ -119,8 +119,8 @@ class Planner:
             self.hold = None
 
     def _place_hold(self, decisions: Sequence[Decision], now: float, excluded: AbstractSet[str]) -> None:
-        """Give the hold to the first job that has waited long enough and could be placed on an emptier
-        fleet."""
+        """Give the hold to the first job that has waited long enough and could be
+        placed on an emptier fleet."""
         for decision in decisions:
             if decision.assignment is not None:
                 continue

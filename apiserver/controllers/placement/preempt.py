@@ -1,5 +1,5 @@
-"""Whom to evict for a job of higher priority: whole jobs, only of lower priority, and only as many as it
-takes.
+"""Whom to evict for a job of higher priority: whole jobs, only of lower priority,
+and only as many as it takes.
 
 Candidates are ordered from the least to the most painful (lowest priority, then youngest first). The
 shortest prefix of them whose GPUs make room is found by bisection; then those of the prefix that turn out

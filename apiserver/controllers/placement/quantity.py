@@ -1,5 +1,5 @@
-"""Resource quantities as integers. Rounds up, as the scheduler does: what a pod asks for is never
-understated."""
+"""Resource quantities as integers. Rounds up, as the scheduler does:
+what a pod asks for is never understated."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ class Updater:
         *,
         force: bool,
     ) -> Object:
-        """The live object with what `me` applies; `managed` is brought up to date. Raises ConflictsError,
-        TypedError."""
+        """The live object with what `me` applies; `managed` is brought up to date.
+        Raises ConflictsError, TypedError."""
         self._reconcile(managed)
         shape = self.shapes[version]
         merged = merge(live, config, shape)

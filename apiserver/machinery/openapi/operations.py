@@ -170,8 +170,8 @@ def _on_object(resource: Resource, gvk: GroupVersionKind, names: _Names) -> Iter
 
 
 def _on_part(resource: Resource, part: str, model: str, names: _Names) -> tuple[Operation, ...]:
-    """Operations on /status and /scale: to read, replace and patch, whatever can be done to the object
-    itself.
+    """Operations on /status and /scale: to read, replace and patch, whatever can be
+    done to the object itself.
     """
     of, suffix = f"{part} of the specified {resource.kind}", _camel(part)
     return (

@@ -1,7 +1,7 @@
 """The parameters of operations: what may stand in a path or in a query, for which operation.
 
-Names, types and order are those of kube-apiserver 1.36, without the ones that only its own feature gates
-serve.
+Names, types and order are those of kube-apiserver 1.36, without the ones that only
+its own feature gates serve.
 """
 
 from __future__ import annotations

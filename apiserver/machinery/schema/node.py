@@ -1,5 +1,4 @@
-"""The shape of a type as a tree, for those who walk objects by field: server-side apply, printing,
-selectors.
+"""The shape of a type as a tree, for those who walk objects by field: server-side apply, printing, selectors.
 
 It says what may be told apart and merged, and nothing about which values are valid.
 """
@@ -28,8 +27,7 @@ class Node:
 
     kind: Kind
     type: str = ""
-    """`string`, `integer`, `number`, `boolean`, `int-or-string`, `object`, `array` or empty when
-    unknown.
+    """`string`, `integer`, `number`, `boolean`, `int-or-string`, `object`, `array` or empty when unknown.
     """
     list_type: ListType = "atomic"
     map_keys: tuple[str, ...] = ()

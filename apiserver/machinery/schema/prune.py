@@ -17,8 +17,8 @@ _META = ("apiVersion", "kind", "metadata")
 
 
 def compile_prune(schema: Mapping[str, Any], *, root: bool = False) -> Prune:
-    """The pruning of values of this schema. At the root, and in embedded resources, type and metadata are
-    kept.
+    """The pruning of values of this schema.
+    At the root, and in embedded resources, type and metadata are kept.
     """
     kept = frozenset(_META) if root or schema.get("x-kubernetes-embedded-resource") else frozenset()
     fields = {

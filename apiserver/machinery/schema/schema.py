@@ -85,8 +85,8 @@ class Schema:
         self._default(obj)
 
     def default_applied(self, obj: Object) -> None:
-        """Fill in defaults in place after a server-side apply: a null without a default stays, as an
-        error."""
+        """Fill in defaults in place after a server-side apply:
+        a null without a default stays, as an error."""
         self._default_applied(obj)
 
     def validate(self, obj: Object, old: Object | None = None) -> list[FieldError]:

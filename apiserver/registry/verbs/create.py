@@ -20,8 +20,8 @@ NAME_TRIES = 8
 async def create(
     store: ResourceStore, version: str, namespace: str, obj: Object, options: WriteOptions, caller: Caller
 ) -> Stored:
-    """Store `obj`, which is of `version`, pruned and defaulted. Raises 400, 403, 404, 409, 413, 422, 503,
-    504."""
+    """Store `obj`, which is of `version`, pruned and defaulted.
+    Raises 400, 403, 404, 409, 413, 422, 503, 504."""
     metadata.wipe_system_fields(obj)
     metadata.ensure_namespace(store.resource, obj, namespace)
     metadata.dedup_owner_references(obj, caller)
@@ -89,8 +89,8 @@ async def _store(
 
 
 def prepare(store: ResourceStore, version: str, obj: Object, caller: Caller) -> Object:
-    """Run strategy and rules over a new object that has its system fields; gives it in the storage
-    version."""
+    """Run strategy and rules over a new object that has its system fields;
+    gives it in the storage version."""
     resource = store.resource
     if resource.status:
         obj.pop("status", None)

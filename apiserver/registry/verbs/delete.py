@@ -51,8 +51,8 @@ async def delete(
 
 
 def _mark(store: ResourceStore, live: Stored, options: DeleteOptions, caller: Caller) -> Stored | None:
-    """The object as it has to wait for its finalizers; None when nothing holds it; unchanged when it waits
-    already."""
+    """The object as it has to wait for its finalizers; None when nothing holds it;
+    unchanged when it waits already."""
     obj = live.decode()
     finalizers = metadata.deletion_finalizers(obj, options.propagation_policy, options.orphan_dependents)
     if not finalizers:

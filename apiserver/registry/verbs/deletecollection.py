@@ -1,5 +1,5 @@
-"""deletecollection: every selected object, one after the other; those deleted by others meanwhile do not
-matter.
+"""deletecollection: every selected object, one after the other;
+those deleted by others meanwhile do not matter.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ async def get(store: ResourceStore, namespace: str, name: str, options: GetOptio
 
 
 async def wait_for_version(store: ResourceStore, resource_version: str) -> int:
-    """Wait until the cache may answer for this resourceVersion (empty: now; 0: any); gives the cache's
-    revision."""
+    """Wait until the cache may answer for this resourceVersion (empty: now; 0: any);
+    gives the cache's revision."""
     if not resource_version:
         return await store.fresh()
     asked = parse_version(resource_version)

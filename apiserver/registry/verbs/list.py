@@ -116,8 +116,8 @@ def _page(
     revision: int,
     total: int,
 ) -> Listing:
-    """One page out of the matches: key, view, and position among all `total` keys from the start of the
-    page."""
+    """One page out of the matches: key, view, and position among all `total` keys
+    from the start of the page."""
     page: list[tuple[bytes, View, int]] = list(islice(found, limit))
     if len(page) < limit or page[-1][2] == total - 1:
         return Listing(tuple(view for _, view, _ in page), revision)

@@ -1,5 +1,5 @@
-"""patch: JSON patch and merge patch, as changes of the live object; server-side apply, as a merge of
-intentions.
+"""patch: JSON patch and merge patch, as changes of the live object;
+server-side apply, as a merge of intentions.
 """
 
 from __future__ import annotations
@@ -57,10 +57,9 @@ async def apply(
     options: WriteOptions,
     caller: Caller,
 ) -> Updated:
-    """Server-side apply: `intention` gives a fresh copy of what the manager wants, `finish` prunes and
-    defaults the
-    merged object. Creates what is not there. Raises 409 when others own what would change, and what update
-    raises."""
+    """Server-side apply: `intention` gives a fresh copy of what the manager wants,
+    `finish` prunes and defaults the merged object. Creates what is not there.
+    Raises 409 when others own what would change, and what update raises."""
 
     def mutate(live: Object | None) -> Object:
         merged = store.field_manager.apply(

@@ -1,5 +1,5 @@
-"""update: read, change, judge, write back if nobody was faster. PUT, every patch, and the subresources end
-here.
+"""update: read, change, judge, write back if nobody was faster.
+PUT, every patch, and the subresources end here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ Object = dict[str, Any]
 
 Mutate = Callable[[Object | None], Object]
 """From the live object in the version of the request (None: there is none) to the wanted one. May raise
-APIError.
-Called again with the newer object after a lost race; may change its argument."""
+APIError. Called again with the newer object after a lost race; may change its argument."""
 
 MAX_TRIES = 64
 """How often a lost race is run again before the client is told of the conflict."""
@@ -130,8 +129,8 @@ def _match_url(request: Update, obj: Object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an update would write; `finished` when the last finalizer has gone, so that the object goes
-    too."""
+    """What an update would write; `finished` when the last finalizer has gone,
+    so that the object goes too."""
 
     stored: Object
     raw: bytes
@@ -234,8 +233,8 @@ def _match_revision(request: Update, obj: Object, live: Stored) -> None:
 
 
 def _match_uid(request: Update, live: Stored) -> None:
-    """A replacement that names a uid is meant for that object alone. The text is that of a custom
-    resource."""
+    """A replacement that names a uid is meant for that object alone.
+    The text is that of a custom resource."""
     given, actual = request.uid, live.obj["metadata"]["uid"]
     if given and given != actual:
         resource = request.store.resource

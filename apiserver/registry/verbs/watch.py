@@ -1,8 +1,8 @@
 """watch: what happens to the selected objects, from a revision on, as frames ready to be sent.
 
-A stream is a small state machine: the initial events (if asked for), the bookmark that ends them, then
-changes and
-bookmarks until the deadline, or an ERROR frame when the reader is slower than the window of the cache.
+A stream is a small state machine: the initial events (if asked for), the bookmark that ends them,
+then changes and bookmarks until the deadline, or an ERROR frame when the reader is slower
+than the window of the cache.
 """
 
 from __future__ import annotations

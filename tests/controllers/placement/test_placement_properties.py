@@ -1,5 +1,5 @@
-"""Placement is all or nothing, never over capacity, deterministic, and no worse than looking at every
-node."""
+"""Placement is all or nothing, never over capacity, deterministic, and no worse
+than looking at every node."""
 
 from __future__ import annotations
 

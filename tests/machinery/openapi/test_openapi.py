@@ -1,5 +1,5 @@
-"""The documents are structured like those of kube-apiserver for CRDs of the same declaration, and fit to be
-merged.
+"""The documents are structured like those of kube-apiserver for CRDs of the same
+declaration, and fit to be merged.
 """
 
 from __future__ import annotations

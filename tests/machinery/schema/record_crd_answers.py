@@ -1,5 +1,5 @@
-"""Ask a real kube-apiserver what it says of good and bad custom resources, and keep the answers for the
-tests.
+"""Ask a real kube-apiserver what it says of good and bad custom resources,
+and keep the answers for the tests.
 
     python tests/machinery/schema/record_crd_answers.py https://127.0.0.1:6443 TOKEN
 

@@ -68,8 +68,8 @@ class Lab:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def settle(self, seconds: float = 0.0) -> None:
-        """Let everything happen that is due, and what becomes due within so many seconds and a little
-        more."""
+        """Let everything happen that is due, and what becomes due within so many
+        seconds and a little more."""
         left = seconds
         for _ in range(6):
             await self.clock.settle()
