@@ -21,7 +21,7 @@ from cluster.process import Process, free_port
 from cluster.rest import Rest
 
 from benchmarks.load import requests
-from benchmarks.peers import OURS, Peer, our_server
+from benchmarks.peers import OURS, Peer, cpu_seconds, our_server
 from benchmarks.report import Line
 
 SCHEDULER = "kube-scheduler"
@@ -56,13 +56,22 @@ def bind(folder: Path, rounds: int) -> list[Line]:
         ours.process.wait_until(lambda: _nodes_known(ours), KNOWN_SECONDS, "aware of the nodes")
         pods = _pods(plane)
         found: dict[str, list[float]] = {OURS: [], SCHEDULER: []}
+        spent: dict[str, list[float]] = {OURS: [], SCHEDULER: []}
+        processes = {OURS: ours.process, SCHEDULER: scheduler}
         for number in range(rounds):
             for peer in (ours, pods):
+                before = cpu_seconds(processes[peer.name])
                 rate = _round(plane, peer, f"bind-{peer.name}-{number}")
+                each = 1000 * (cpu_seconds(processes[peer.name]) - before) / COUNT
                 found[peer.name].append(rate)
-                print(f"bind, round {number + 1}, {peer.name}: {rate:.0f}/s", file=sys.stderr, flush=True)
+                spent[peer.name].append(each)
+                text = f"bind, round {number + 1}, {peer.name}: {rate:.0f}/s, {each:.2f} ms CPU each"
+                print(text, file=sys.stderr, flush=True)
     title = f"created to bound, {NODES:,} nodes, {COUNT:,} times {GPUS} GPUs"
-    return [Line(title, "1/s", found, SCHEDULER, 1)]
+    return [
+        Line(title, "1/s", found, SCHEDULER, 1),
+        Line("  CPU of the process, each, deletion included", "ms", spent, less_is_better=True),
+    ]
 
 
 def _round(plane: ControlPlane, peer: Peer, namespace: str) -> float:

@@ -35,7 +35,6 @@ CRD_GROUP = "cr.example.com"
 SIZE = 1100
 """Bytes of an object as it is served; short ones are padded with an annotation."""
 PREFIX = "/bench-ours"
-TOKEN_HEADERS = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
 
 
 @dataclass
@@ -96,14 +95,19 @@ class Peer:
 
     def cpu(self) -> float:
         """Seconds of processor time that the process has used."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.process)
 
     def resident(self) -> int:
         """Bytes of memory that the process has resident."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(line.split()[1]) * 1024
+
+
+def cpu_seconds(process: Process) -> float:
+    """Seconds of processor time that a process has used, in user and kernel mode."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 _JSON_HEADERS = {"Content-Type": "application/json"}

@@ -49,17 +49,27 @@ def main() -> None:
         parser.error(f"no such row: {', '.join(unknown)}")
     peers = [peer for peer in PEERS if peer in options.peers.split(",")]
     lines: list[Line] = []
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        beside = [name for name in BESIDE_PEERS if name in rows]
-        if beside:
-            with field_of(Path(folder) / "peers", peers) as field:
-                if set(beside) - {"create", "watch"}:
-                    requests.fill(field, options.objects)
-                for name in beside:
-                    lines += BESIDE_PEERS[name](field, options.rounds)
-        for name in [name for name in ALONE if name in rows]:
-            lines += ALONE[name](Path(folder) / name, options.rounds)
-    print(table(lines, OURS, peers))
+    try:
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            measure(Path(folder), rows, peers, options, lines)
+    finally:
+        # What has been measured is shown even when a later row fails.
+        print(table(lines, OURS, peers))
+
+
+def measure(
+    folder: Path, rows: list[str], peers: list[str], options: argparse.Namespace, lines: list[Line]
+) -> None:
+    """Add the lines of all rows, in their order."""
+    beside = [name for name in BESIDE_PEERS if name in rows]
+    if beside:
+        with field_of(folder / "peers", peers) as field:
+            if set(beside) - {"create", "watch"}:
+                requests.fill(field, options.objects)
+            for name in beside:
+                lines += BESIDE_PEERS[name](field, options.rounds)
+    for name in [name for name in ALONE if name in rows]:
+        lines += ALONE[name](folder / name, options.rounds)
 
 
 if __name__ == "__main__":
