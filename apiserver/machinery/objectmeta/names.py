@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable
+from functools import lru_cache
 
 NameCheck = Callable[[str, bool], list[str]]
 """Checks a name; the second argument says that something will be appended to it."""
@@ -72,7 +73,7 @@ def path_segment(name: str, prefix: bool = False) -> list[str]:
 
 def label_key(key: str) -> list[str]:
     """Keys of labels, annotations (in lower case) and names of finalizers: `[subdomain/]name`."""
-    if len(key) <= _MAX_LABEL and _KEY_RE.fullmatch(key):
+    if len(key) <= _MAX_LABEL and _matches_short(_KEY_RE, key):
         return []
     parts = key.split("/")
     if len(parts) > 2:
@@ -107,7 +108,15 @@ def generate_name(base: str) -> str:
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> bool:
+    if len(text) <= _MAX_SUBDOMAIN:
+        return _matches_short(pattern, text)
     return len(text) > _MAX_MATCHED or pattern.fullmatch(text) is not None
+
+
+@lru_cache(maxsize=8192)
+def _matches_short(pattern: re.Pattern[str], text: str) -> bool:
+    # The same few keys, prefixes and namespaces come with every object.
+    return pattern.fullmatch(text) is not None
 
 
 def _mask_trailing_dash(name: str) -> str:
