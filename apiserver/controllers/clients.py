@@ -56,8 +56,8 @@ ChangeKind = Literal["create", "update", "update_status", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write of a transaction. `obj` carries the resourceVersion that is compared (except for
-    `create`)."""
+    """One write of a transaction. `obj` carries the resourceVersion that is
+    compared (except for `create`)."""
 
     resource: str
     obj: Object

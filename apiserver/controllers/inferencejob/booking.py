@@ -1,8 +1,8 @@
 """Writes decisions to the store: the jobs and the ledger entries that they touch, in one transaction.
 
-Several jobs share a transaction, because jobs that are placed one after the other often share nodes. It
-compares the revision of everything it is about; if anything is not as the decision assumed, nothing is
-written.
+Several jobs share a transaction, because jobs that are placed one after the other often share nodes.
+It compares the revision of everything it is about;
+if anything is not as the decision assumed, nothing is written.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from apiserver.controllers.store import split_key
 from apiserver.machinery.errors import APIError
 
 BATCH_OBJECTS = 64
-"""Objects in one transaction of several jobs; etcd takes 128 operations by default, which a single gang may
-need."""
+"""Objects in one transaction of several jobs; etcd takes 128 operations by default,
+which a single gang may need."""
 
 log = structlog.get_logger(__name__)
 

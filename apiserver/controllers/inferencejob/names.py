@@ -1,5 +1,5 @@
-"""Names that are part of the contract: resources, labels, finalizer, and the reasons of conditions and
-events."""
+"""Names that are part of the contract: resources, labels, finalizer, and the reasons
+of conditions and events."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ class Reason:
 
 
 RELEASING = frozenset({Reason.SUSPENDED, Reason.PREEMPTED, Reason.GANG_RELEASED, Reason.FINISHED})
-"""Reasons of Scheduled=False with which the whole gang gives its GPUs back. They survive a restart in the
-status."""
+"""Reasons of Scheduled=False with which the whole gang gives its GPUs back.
+They survive a restart in the status."""

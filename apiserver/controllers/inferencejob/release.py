@@ -18,8 +18,8 @@ Object = dict[str, Any]
 
 POLL_SECONDS = 5.0
 MAX_AT_ONCE = 64
-"""Replicas that one transaction releases: each may be on another node, and etcd takes 128 operations by
-default."""
+"""Replicas that one transaction releases: each may be on another node, and etcd takes
+128 operations by default."""
 
 
 def everything(turn: Turn) -> set[int]:
@@ -98,8 +98,8 @@ async def _transact(turn: Turn, entries: dict[str, Object]) -> None:
 
 
 async def stop(turn: Turn, pod: Object) -> None:
-    """Delete a pod, gently; by force when its node does not answer and it should have been gone for a
-    while."""
+    """Delete a pod, gently; by force when its node does not answer and it should
+    have been gone for a while."""
     metadata = pod["metadata"]
     options: Object = {"preconditions": {"uid": metadata["uid"]}}
     deleted = metadata.get("deletionTimestamp")

@@ -38,8 +38,8 @@ class Reports:
         self.interval = REPORT_SECONDS
         """The least seconds between two reports of one job."""
         self.told_old = False
-        """Whether the last round told reasons of an earlier one: another look is due after
-        `REPORT_SECONDS`."""
+        """Whether the last round told reasons of an earlier one:
+        another look is due after `REPORT_SECONDS`."""
         self._planner = planner
         self._clock = clock
         self._wake_job = wake_job

@@ -28,8 +28,8 @@ from apiserver.controllers.placement.plan import Decision, Planner
 ROUND_LIMIT = 256
 """Jobs placed in one round, so that a round does not hold up the event loop."""
 IDLE_SHARE = 10.0
-"""After a round that placed nothing, rest for this many times its length: a full queue must not eat the
-processor."""
+"""After a round that placed nothing, rest for this many times its length:
+a full queue must not eat the processor."""
 MAX_REST = 1.0
 FIRST_PAUSE = 0.05
 MAX_PAUSE = 30.0
