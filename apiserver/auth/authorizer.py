@@ -31,7 +31,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Who wants to do what. The fields of a resource count if `is_resource_request`, else `path` and `verb`."""
+    """Who wants to do what. The resource fields count if `is_resource_request`, else `path` and `verb`."""
 
     user: UserInfo
     verb: str

@@ -105,11 +105,6 @@ def invalid(path: Path, value: Any, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", str(path), detail, value)
 
 
-def type_invalid(path: Path, value: Any, detail: str) -> FieldError:
-    """The field has a value of another type than declared; CRDs give the JSON type's name as `value`."""
-    return FieldError("FieldValueTypeInvalid", str(path), detail, value)
-
-
 def not_supported(path: Path, value: Any, supported: list[str]) -> FieldError:
     """The field has a value outside of its enumeration."""
     detail = f"supported values: {', '.join(map(quote, supported))}" if supported else ""

@@ -80,7 +80,5 @@ Quantity = Annotated[int | str, Extension({"x-kubernetes-int-or-string": True, "
 """A resource quantity such as `2`, `500m` or `64Gi`."""
 Int32 = Annotated[int, Format("int32")]
 """A 32-bit integer."""
-Int64 = Annotated[int, Format("int64")]
-"""A 64-bit integer."""
 Time = Annotated[str, Format("date-time")]
 """An RFC 3339 time."""

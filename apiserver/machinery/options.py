@@ -68,7 +68,8 @@ class Preconditions:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """Options of delete and deletecollection."""
+    """Options of delete and deletecollection. As for custom resources, `grace_period_seconds` is read and has
+    no effect: what nothing holds is gone at once."""
 
     dry_run: bool = False
     grace_period_seconds: int | None = None

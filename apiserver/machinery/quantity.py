@@ -61,10 +61,6 @@ class Quantity:
         """The amount as an integer, rounded away from zero."""
         return _scale(self.nano, -9)
 
-    def milli_value(self) -> int:
-        """The amount in thousandths, rounded away from zero."""
-        return _scale(self.nano, -6)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quantity) and self.nano == other.nano
 

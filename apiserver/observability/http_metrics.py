@@ -63,12 +63,6 @@ WATCH_EVENTS = Counter(
     "Number of events sent in watch clients",
     ("group", "version", "resource"),
 )
-WATCH_EVENT_SIZES = Histogram(
-    "apiserver_watch_events_sizes",
-    "Watch event size distribution in bytes",
-    ("group", "version", "resource"),
-    buckets=tuple(1024.0 * 2**i for i in range(8)),
-)
 HEALTH = Gauge(
     "kubernetes_healthcheck",
     "The result of a health check, 1 or 0, by its name and the endpoint that ran it.",

@@ -167,7 +167,3 @@ class JobView:
     def pod_name(self, replica: int) -> str:
         """The pod of a replica: always the same, so that there is never a second one."""
         return f"{self.name}-{replica}"
-
-    def pod_key(self, replica: int) -> str:
-        """`namespace/name` of the pod of a replica."""
-        return f"{self.namespace}/{self.pod_name(replica)}"

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from apiserver.controllers import metrics
-from apiserver.controllers.clients import Host, Objects, is_conflict, is_not_found
+from apiserver.controllers.clients import Host, Objects, is_not_found
 from apiserver.controllers.clock import Clock, parse_timestamp, timestamp
 from apiserver.controllers.conditions import find
 from apiserver.controllers.events import EventRecorder, EventType
@@ -145,12 +144,6 @@ class Turn:
 
 def _uid(obj: Object) -> str:
     return str(obj["metadata"]["uid"])
-
-
-def count_conflict(error: APIError) -> None:
-    """Count a conflict that is handled on the spot."""
-    if is_conflict(error):
-        metrics.conflicts.labels(names.JOBS).inc()
 
 
 def pod_indexers() -> dict[str, Any]:

@@ -13,8 +13,6 @@ from apiserver.machinery.managedfields.extract import by_element
 from apiserver.machinery.managedfields.shape import Shape
 from apiserver.machinery.patch.json_patch import copy_json
 
-_GONE = object()
-
 
 def merge(live: dict[str, Any], patch: dict[str, Any], shape: Shape) -> dict[str, Any]:
     """The live object with everything that the patch names. Raises TypedError."""

@@ -64,13 +64,6 @@ def dns_label(name: str, prefix: bool = False) -> list[str]:
     return errors
 
 
-def path_segment(name: str, prefix: bool = False) -> list[str]:
-    """The least that every name has to be: usable as one segment of a path."""
-    if not prefix and name in (".", ".."):
-        return [f"may not be '{name}'"]
-    return [f"may not contain '{part}'" for part in "/%" if part in name]
-
-
 def label_key(key: str) -> list[str]:
     """Keys of labels, annotations (in lower case) and names of finalizers: `[subdomain/]name`."""
     if len(key) <= _MAX_LABEL and _matches_short(_KEY_RE, key):

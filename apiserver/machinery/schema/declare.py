@@ -54,11 +54,6 @@ def schema_of_root(model: type[APIModel]) -> Json:
     return schema
 
 
-def schema_of(model: type[APIModel]) -> Json:
-    """The schema of a model that is not a whole object."""
-    return _model_schema(model, ())
-
-
 def _model_schema(model: type[BaseModel], parents: tuple[type[BaseModel], ...]) -> Json:
     if model in parents:
         chain = " -> ".join(parent.__name__ for parent in (*parents, model))
