@@ -59,47 +59,44 @@ class Updated:
     created: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """The race is lost, to the object as it is `live` now."""
+
+    live: Stored | None
+
+
 async def update(request: Update) -> Updated:
-    """Carry the change out. Raises 400, 403, 404, 409, 413, 422, 503, 504."""
-    store = request.store
-    live = store.cached(request.key)
+    """Carry the change out. Raises 400, 403, 404, 409, 413, 422, 503, 504.
+
+    The first try is about what the cache shows, which a write checks. What ends without a write (a refusal,
+    nothing to change, nothing there) is not believed before storage has shown the same.
+    """
+    live = request.store.cached(request.key)
     checked = False
     for _ in range(MAX_TRIES):
         try:
-            if live is None:
-                if not checked:
-                    live, checked = await store.latest(request.key), True
-                    if live is not None:
-                        continue
-                return await _create(request)
-            wanted = await prepare(request, live)
+            wanted = None if live is None else await prepare(request, live)
         except errors.APIError as error:
-            # The cache may be behind: what looks wrong is judged again against what storage holds now.
-            if checked or error.code >= 500:
+            if checked or error.code >= 500 or not (lost := await _overtaken(request, live)):
                 raise
-            newest, checked = await store.latest(request.key), True
-            if (newest.revision if newest else 0) == (live.revision if live else 0):
-                raise
-            live = newest
-            continue
-        if wanted is None:
-            if checked or request.options.dry_run:
-                return Updated(live)
-            newest, checked = await store.latest(request.key), True
-            if newest is not None and newest.revision == live.revision:
-                return Updated(live)
-            live = newest
-            continue
-        outcome = await _commit(request, live, wanted)
-        if isinstance(outcome, Updated):
-            return outcome
-        live, checked = outcome.live, True
-    raise errors.conflict(store.resource.group_resource, request.name, errors.STALE)
+        else:
+            if live is not None and wanted is not None:
+                outcome = await _commit(request, live, wanted)
+                if isinstance(outcome, Updated):
+                    return outcome
+                lost = outcome
+            elif checked or not (lost := await _overtaken(request, live)):
+                return await _create(request) if live is None else Updated(live)
+        live, checked = lost.live, True
+    raise errors.conflict(request.store.resource.group_resource, request.name, errors.STALE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
-    live: Stored | None
+async def _overtaken(request: Update, shown: Stored | None) -> _Lost | None:
+    """What storage holds, if it is not what the cache has shown."""
+    newest = await request.store.latest(request.key)
+    same = (newest.revision if newest else 0) == (shown.revision if shown else 0)
+    return None if same else _Lost(newest)
 
 
 async def _create(request: Update) -> Updated:
