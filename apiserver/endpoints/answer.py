@@ -57,12 +57,19 @@ async def answer_listing(call: Call, listing: Listing, accept: Accepted, form: R
     """Answer with a list; large ones are put together in a thread."""
 
     def join() -> bytes:
-        return form.collection((form.item(view) for view in listing.views), listing.metadata)
+        return form.collection(map(form.item, listing.views), listing.metadata)
 
     plain = isinstance(form, Whole)
-    size = sum(len(view.encoded) for view in listing.views) * (1 if plain else 8)
+    size = _estimate(listing) * (1 if plain else 8)
     body = await asyncio.to_thread(join) if size > _JOIN_IN_THREAD else join()
     await answer_document(call, 200, body, accept)
+
+
+def _estimate(listing: Listing) -> int:
+    """Bytes of a list, as if its objects were as long as the first and the last: to add all up takes a tenth
+    of the time of a list."""
+    views = listing.views
+    return len(views) * (len(views[0].encoded) + len(views[-1].encoded)) // 2 if views else 0
 
 
 async def answer_document(call: Call, status: int, document: bytes, accept: Accepted) -> None:

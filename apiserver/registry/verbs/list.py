@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 
 from apiserver.machinery import errors
 from apiserver.machinery.options import EXACT, ListOptions
@@ -19,6 +20,8 @@ from storage.errors import Compacted, FutureRevision
 
 PAGE = 1000
 """Keys that are read from storage at once for a list at an old revision."""
+
+_VIEW = attrgetter("view")
 
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. "
@@ -97,7 +100,7 @@ def _from_cache(
     entries = store.cache.entries(prefix, start)
     if not limit:
         if selection.everything:
-            return Listing(tuple(entry.view for entry in entries), revision)
+            return Listing(tuple(map(_VIEW, entries)), revision)
         matches = selection.matches
         return Listing(tuple(entry.view for entry in entries if matches(entry.view)), revision)
     found = (
