@@ -6,7 +6,6 @@ exit code. The order at the start: storage, whom to trust, certificates, what is
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import os
 import socket
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-import uvloop
 
 from apiserver.admission.chain import AdmissionChain
 from apiserver.admission.namespace_lifecycle import NamespaceLifecycle
@@ -45,6 +43,7 @@ from apiserver.host.errors import HostUnreachable
 from apiserver.host.namespaces import HostNamespaces
 from apiserver.host.secret import HostSecret
 from apiserver.observability import logging
+from apiserver.process import run
 from apiserver.registry.build import build_registry
 from apiserver.registry.local import LocalObjects
 from apiserver.registry.store import Registry
@@ -58,11 +57,10 @@ from apiserver.server.probes import readiness_checks
 from apiserver.server.protocol import APIProtocol
 from apiserver.server.tls import ServerTLS
 from apiserver.trust import follow, given
-from certs import CertDirectory, CertificateError, GivenFiles, Names, Rotator, SecretSource, Source
+from certs import CertDirectory, GivenFiles, Names, Rotator, SecretSource, Source
 from certs.runner import Publish, utc_now
 from storage.cache import WatchCache
 from storage.compactor import Compactor
-from storage.errors import StorageError
 from storage.interface import Store
 from storage.open import EtcdOptions, open_store
 
@@ -80,7 +78,7 @@ API_SERVICES = tuple(
 def serve(config: ServeConfig) -> int:
     """Run the server beside a cluster until it is told to stop; gives the exit code."""
     logging.configure_logging(config.verbosity)
-    return _run(partial(_serve, config), lambda text: _log.error("could not start", error=text))
+    return run(partial(_serve, config), lambda text: _log.error("could not start", error=text))
 
 
 def dev(config: DevConfig) -> int:
@@ -88,44 +86,7 @@ def dev(config: DevConfig) -> int:
     from apiserver.development import complain, configure_output, develop
 
     configure_output(config)
-    return _run(partial(develop, config), complain)
-
-
-def _run(main: Callable[[Lifecycle], Job], complain: Callable[[str], None]) -> int:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        try:
-            runner.run(_until_told(main))
-        except BaseExceptionGroup as group:
-            for error in _leaves(group):
-                _log.error("ended by a failure", error=str(error) or repr(error), exc_info=error)
-            return 1
-        except (OSError, RuntimeError, StorageError, CertificateError) as error:
-            complain(str(error))
-            return 1
-    return 0
-
-
-async def _until_told(main: Callable[[Lifecycle], Job]) -> None:
-    """Signals count from the first moment on: before there is a server to end in order, all is dropped."""
-    lifecycle = Lifecycle()
-    with lifecycle.signals():
-        running = asyncio.ensure_future(main(lifecycle))
-        told = asyncio.ensure_future(lifecycle.stopping.wait())
-        try:
-            await asyncio.wait((running, told), return_when=asyncio.FIRST_COMPLETED)
-            if not lifecycle.serving.is_set():
-                running.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await running
-        finally:
-            told.cancel()
-
-
-def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
-    found: list[BaseException] = []
-    for error in group.exceptions:
-        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
-    return found
+    return run(partial(develop, config), complain)
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ def prepare(stored: Stored, names: Names, policy: Policy, now: datetime) -> Stor
     if not authority.is_sound() or is_due(authority.certificate(), now, policy.renew_at):
         authority = make_authority(policy.authority_name, now, policy.authority_lifetime)
     bundle = with_authority(stored.bundle, authority.certificate(), now)
-    # The predecessor stays trusted even if somebody lost it from the bundle: certificates it signed are in
-    # use.
+    # The predecessor stays trusted even if somebody lost it from the bundle:
+    # certificates that it signed are in use.
     if stored.ca_cert and stored.ca_cert != authority.cert_pem:
         bundle = _keeping(bundle, stored.ca_cert, now)
     serving = stored.serving

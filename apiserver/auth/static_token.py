@@ -29,8 +29,8 @@ def ensure_token(path: Path) -> str:
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(_BYTES))
-        # A link, unlike a rename, fails when the file is there already: whoever comes first has made the
-        # token.
+        # A link, unlike a rename, fails when the file is there already:
+        # whoever comes first has made the token.
         if not path.exists():
             with contextlib.suppress(FileExistsError):
                 path.hardlink_to(fresh)

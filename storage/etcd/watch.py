@@ -77,8 +77,8 @@ class EtcdWatch:
             if answer.canceled:
                 raise self._canceled(answer)
             if answer.events:
-                # The revision of the header may be ahead of what has been sent: only that of the events
-                # counts.
+                # The revision of the header may be ahead of what has been sent:
+                # only that of the events counts.
                 yield Batch(answer.events[-1].kv.mod_revision, self._events(answer))
             elif not answer.created:
                 yield Batch(answer.header.revision)
