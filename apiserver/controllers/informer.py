@@ -188,10 +188,20 @@ class Informer:
         if kind == "DELETED":
             self._delete(obj)
         elif kind in ("ADDED", "MODIFIED"):
-            self._take(self._transform(obj))
+            # What we have of the name may be a later object, recorded when we made it.
+            if not self._is_past(obj):
+                self._take(self._transform(obj))
         elif kind != "BOOKMARK":
             raise APIError(500, "InternalError", f"unknown type of watch event: {kind!r}")
         self._revision = str(obj["metadata"]["resourceVersion"])
+
+    def _is_past(self, obj: Object) -> bool:
+        held = self.store.get(key_of(obj))
+        if held is None:
+            return False
+        return _number(held["metadata"].get("resourceVersion")) > _number(
+            obj["metadata"].get("resourceVersion")
+        )
 
     def _take(self, obj: Object) -> None:
         """Store an object unless ours is at least as new (a write of our own that was recorded)."""

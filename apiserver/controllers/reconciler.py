@@ -23,6 +23,8 @@ from apiserver.machinery.errors import APIError
 
 RECONCILE_SECONDS = 60.0
 WORKERS = 8
+CONFLICT_SECONDS = 1.0
+"""The longest pause after a conflict: nothing is wrong, somebody else was faster."""
 
 log = structlog.get_logger(__name__)
 
@@ -127,11 +129,12 @@ class Runner:
         return "requeue_after"
 
     def _retry(self, key: str, error: Exception) -> None:
-        delay = self.queue.add_failed(key)
         if is_conflict(error):
+            delay = self.queue.add_failed(key, CONFLICT_SECONDS)
             metrics.conflicts.labels(self.name).inc()
             log.debug("reconcile.conflict", controller=self.name, object=key, retry_after=round(delay, 3))
             return
+        delay = self.queue.add_failed(key)
         if isinstance(error, TimeoutError):
             metrics.reconcile_timeouts.labels(self.name).inc()
         if is_forbidden(error):

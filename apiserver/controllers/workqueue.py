@@ -85,11 +85,14 @@ class WorkQueue:
         heapq.heappush(self._delayed, (due, next(self._order), key))
         self._wake.set()
 
-    def add_failed(self, key: str) -> float:
-        """Add the key after its backoff; returns the delay in seconds."""
+    def add_failed(self, key: str, most: float | None = None) -> float:
+        """Add the key after its backoff, but after `most` seconds at the latest; returns the delay in
+        seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        delay = min(self._base * 2.0 ** min(failures, 60), self._max) * (1 + JITTER * self._uniform())
+        delay = min(self._base * 2.0 ** min(failures, 60), self._max if most is None else most) * (
+            1 + JITTER * self._uniform()
+        )
         self._retries.inc()
         self.add_after(key, delay)
         return delay

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apiserver.controllers.clients import is_forbidden, is_not_found
+from apiserver.controllers.clients import is_conflict, is_forbidden, is_not_found
 from apiserver.controllers.conditions import find
 from apiserver.controllers.inferencejob import names
 from apiserver.controllers.inferencejob.bind import bind_pods
@@ -31,6 +31,8 @@ from apiserver.machinery.errors import APIError
 Object = dict[str, Any]
 
 MAX_REFUSED = 100
+PUT_OFF_SECONDS = 60.0
+"""How long a gang that was refused its pods, and has given its GPUs back, leaves them to others."""
 STEPS = (finalize, clean_up, keep_deadline, release_gang, heal, release_gang, count_failures, wait_for_place)
 """In this order; a step that returns True has said the last word of the turn. `release_gang` comes again
 after `heal`, which may have decided that the gang is to be released."""
@@ -70,6 +72,8 @@ class InferenceJobController:
                 return DONE
             if is_forbidden(error):
                 await self._refused(turn, error)
+            if is_conflict(error):
+                await turn.reread()
             raise
         return Result(requeue_after=turn.wait)
 
@@ -105,6 +109,7 @@ class InferenceJobController:
         lasting = known.get("status") == "True" and turn.age(since) > turn.world.limits.start
         if turn.view.holding and lasting:
             turn.draft.not_placed(Reason.GANG_RELEASED, error.message)
+            turn.world.scheduler.put_off(turn.view.key, PUT_OFF_SECONDS)
         await turn.write_status()
 
     # -- what wakes a job

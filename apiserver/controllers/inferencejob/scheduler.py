@@ -74,12 +74,17 @@ class Scheduler:
         self._pending: dict[str, Pending] = {}
         self._running: dict[str, Running] = {}
         self._pauses: dict[str, _Pause] = {}
+        self._put_off: dict[str, float] = {}
         self._wake = asyncio.Event()
         jobs.add_handler(self._on_job)
 
     def wake(self) -> None:
         """Something may have come free."""
         self._wake.set()
+
+    def put_off(self, key: str, seconds: float) -> None:
+        """Do not place a job for so many seconds: it has had GPUs for long and could make nothing of them."""
+        self._put_off[key] = self._clock.monotonic() + seconds
 
     async def run(self) -> None:
         """Plan whenever something has changed, until cancelled."""
@@ -141,6 +146,8 @@ class Scheduler:
         paused = {key for key, pause in self._pauses.items() if pause.until > now}
         for key, pause in self._pauses.items():
             pause.over = key not in paused
+        self._put_off = {key: until for key, until in self._put_off.items() if until > now}
+        paused |= self._put_off.keys()
         return [
             job for key, job in self._pending.items() if key not in paused and not self._still_booked(key)
         ]
@@ -160,6 +167,7 @@ class Scheduler:
             for key, pause in self._pauses.items()
             if not pause.over and key in self._pending
         ]
+        waits += [until - now for key, until in self._put_off.items() if key in self._pending]
         expiry, hold = self._backoff.next_expiry(), self.planner.hold
         if expiry is not None:
             waits.append(expiry)

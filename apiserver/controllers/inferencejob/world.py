@@ -127,6 +127,19 @@ class Turn:
         self.view = JobView(job)
         self.draft = StatusDraft(self.view, self.draft.now)
 
+    async def reread(self) -> None:
+        """After a conflict: take in the job and what it holds as they are now. News may come late, and until
+        they come each try would meet the same conflict."""
+        try:
+            self.world.jobs.record(
+                await self.world.objects.get(names.JOBS, self.view.namespace, self.view.name)
+            )
+            for name in {entry["metadata"]["name"] for entry, _ in self.held.values()}:
+                self.world.cluster.ledger.record([await self.world.objects.get(names.GPU_NODES, "", name)])
+        except APIError as error:
+            if not is_not_found(error):
+                raise
+
     def forget(self, pod: Object) -> None:
         """A pod is gone, although the watch has not said so yet."""
         self.world.pods.record_deletion(pod)

@@ -34,6 +34,8 @@ async def test_missing_permission_is_a_condition_an_event_and_a_failing_check() 
         assert "cannot create pods" in lab.controllers.checks()["permissions"]()
         await lab.settle(700)
         assert lab.gpu_node("gpu-1")["allocations"] == [] or lab.events().count("Forbidden") >= 1
+        tried = sum(call == ("POST", "/api/v1/namespaces/ml/pods") for call in lab.host.calls)
+        assert tried < 60, "GPUs that were given back are not taken again at once"
         lab.host.before = lambda *_: None
         await lab.settle(700)
         await lab.run_kubelets()

@@ -94,12 +94,14 @@ class MemoryStore:
             raise errors.expired("too old resource version")
         cut, seen = self.cut, after
         while cut == self.cut:
-            start = bisect.bisect_right(self.history, seen, key=lambda entry: entry[0])
-            for revision, kind, change, obj in self.history[start:]:
-                if revision > seen and kind == resource:
-                    yield {"type": change, "object": copy.deepcopy(obj)}
-            seen = self.revision
             changed = self._changed
+            start = bisect.bisect_right(self.history, seen, key=lambda entry: entry[0])
+            news = self.history[start:]
+            for _, kind, change, obj in news:
+                if kind == resource:
+                    yield {"type": change, "object": copy.deepcopy(obj)}
+            # Whoever reads may have taken their time: what came meanwhile is read next.
+            seen = news[-1][0] if news else seen
             await changed.wait()
 
     def _log(self, revision: int, resource: str, kind: str, obj: Object) -> None:
