@@ -236,3 +236,18 @@ async def test_whatever_happens_the_picture_ends_up_as_the_store(steps: list[tup
             assert (name in alive) == (kind != "add")
             alive = alive - {name} if kind == "delete" else alive | {name}
         assert alive == set(bench.real())
+
+
+async def test_late_news_of_an_earlier_object_of_the_name_do_not_hide_the_present_one() -> None:
+    bench = Bench()
+    bench.put("pod")
+    async with bench.running():
+        bench.put("pod", status={"phase": "Succeeded"})
+        bench.remove("pod")
+        fresh = bench.put("pod")
+        bench.informer.record(fresh)
+        seen: list[Object] = []
+        bench.informer.add_handler(lambda _, new: seen.append(new or {}))
+        await bench.clock.advance(1)
+        assert bench.seen() == bench.real()
+        assert not [obj for obj in seen if obj.get("status")], "it is not even told"
