@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from apiserver.controllers.clients import is_not_found
 from apiserver.controllers.conditions import find
 from apiserver.controllers.inferencejob import names
 from apiserver.controllers.inferencejob.finish import succeed
@@ -11,13 +12,14 @@ from apiserver.controllers.inferencejob.names import Reason
 from apiserver.controllers.inferencejob.podstate import is_pod_ready, phase_of, trouble
 from apiserver.controllers.inferencejob.release import portions, write_off
 from apiserver.controllers.inferencejob.world import Turn
+from apiserver.machinery.errors import APIError
 
 Object = dict[str, Any]
 
 
 async def observe(turn: Turn) -> None:
     """Write what the pods show."""
-    ended = _newly_ended(turn)
+    ended = {replica for replica in _newly_ended(turn) if await _is_present(turn, replica)}
     done = {replica for replica in ended | turn.view.completed if replica < turn.view.replicas}
     if len(done) == turn.view.replicas:
         await succeed(turn)
@@ -40,6 +42,24 @@ def _newly_ended(turn: Turn) -> set[int]:
         for replica, pod in turn.pods.items()
         if phase_of(pod) == "Succeeded" and turn.view.placements.get(replica, {}).get("gpus")
     }
+
+
+async def _is_present(turn: Turn, replica: int) -> bool:
+    """Ask the host itself before an end counts, for it counts for ever: the pod may be of an earlier
+    placement, and another leader may have made a new one."""
+    path = f"/api/v1/namespaces/{turn.view.namespace}/pods/{turn.view.pod_name(replica)}"
+    known = turn.pods[replica]
+    try:
+        pod = await turn.world.host.get(path)
+    except APIError as error:
+        if not is_not_found(error):
+            raise
+    else:
+        if pod["metadata"]["uid"] == known["metadata"]["uid"]:
+            return True
+    turn.forget(known)
+    turn.soon(0)
+    return False
 
 
 def _trouble(turn: Turn) -> tuple[str, str] | None:
