@@ -141,17 +141,16 @@ class TableForm:
 
     def item(self, view: Encoded) -> bytes:
         """One row."""
-        return orjson.dumps(self._row(view))
+        return orjson.dumps(self._row(self._whole.decoded(view)))
 
     def single(self, view: Encoded) -> bytes:
         """A table of one row, with the object's revision."""
-        obj = self._whole.decoded(view)
-        return self._table([self._row(view)], obj["metadata"], definitions=True)
+        return self.event(view, first=True)
 
     def event(self, view: Encoded, *, first: bool = False) -> bytes:
         """A table of one row; columns only the first time."""
         obj = self._whole.decoded(view)
-        return self._table([self._row(view)], obj["metadata"], definitions=first)
+        return self._table([self._row(obj)], obj["metadata"], definitions=first)
 
     def bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
         """A table of one row whose object has nothing but a revision."""
@@ -172,8 +171,7 @@ class TableForm:
         head = {**self._kind, "metadata": metadata, "columnDefinitions": self._definitions}
         return join_list(head, None, b"rows", items)
 
-    def _row(self, view: Encoded) -> Object:
-        obj = self._whole.decoded(view)
+    def _row(self, obj: Object) -> Object:
         row: Object = {"cells": row_cells(self._columns, obj, _now())}
         if self._include == "Object":
             row["object"] = obj

@@ -9,6 +9,7 @@ from apiserver.machinery import errors
 from apiserver.machinery.options import ListOptions
 from apiserver.machinery.resource import Resource
 from apiserver.machinery.selectors import parse_field_selector, parse_label_selector
+from apiserver.registry.store import ResourceStore
 from apiserver.registry.view import View
 
 
@@ -21,6 +22,14 @@ class Selection:
     name: str
     matches: Callable[[View], bool]
     everything: bool
+
+
+def key_range(store: ResourceStore, selection: Selection) -> tuple[bytes, bool]:
+    """The prefix of the keys to look at. The second value says that it is a whole key: there can be but one
+    object."""
+    if selection.name and (selection.namespace or not store.resource.namespaced):
+        return store.key(selection.namespace, selection.name), True
+    return store.keys.collection(store.resource, selection.namespace), False
 
 
 def select(resource: Resource, namespace: str, name: str, options: ListOptions) -> Selection:

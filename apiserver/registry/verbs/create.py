@@ -84,7 +84,7 @@ async def _store(
         return Stored(stored, 0, raw, raw)
     outcome = await store.commit(key, 0, raw)
     if not outcome.succeeded:
-        raise _taken(store, outcome.current[0] is not None, meta["name"])
+        raise errors.already_exists(store.resource.group_resource, meta["name"])
     return store.written(raw, outcome.revision)
 
 
@@ -101,12 +101,6 @@ def prepare(store: ResourceStore, version: str, obj: Object, caller: Caller) -> 
     for sentence in resource.strategy.warnings(stored):
         caller.warn(sentence)
     return stored
-
-
-def _taken(store: ResourceStore, exists: bool, name: str) -> errors.APIError:
-    if exists:
-        return errors.already_exists(store.resource.group_resource, name)
-    return errors.conflict(store.resource.group_resource, name, errors.STALE)
 
 
 def _no_free_name(store: ResourceStore, name: str) -> errors.APIError:

@@ -12,7 +12,7 @@ from apiserver.machinery.options import EXACT, ListOptions
 from apiserver.registry import continuation
 from apiserver.registry.continuation import INCONSISTENT, Continuation
 from apiserver.registry.faults import storage_faults
-from apiserver.registry.selection import Selection
+from apiserver.registry.selection import Selection, key_range
 from apiserver.registry.store import ResourceStore
 from apiserver.registry.verbs.get import parse_version, wait_for_version
 from apiserver.registry.view import View, view_of
@@ -54,11 +54,8 @@ class Listing:
 
 async def list_objects(store: ResourceStore, selection: Selection, options: ListOptions) -> Listing:
     """The objects that are selected. Raises 400, 410, 422, 503, 504."""
-    limit = max(options.limit, 0)
-    prefix = store.keys.collection(store.resource, selection.namespace)
-    if selection.name and (selection.namespace or not store.resource.namespaced):
-        # At most one object: there is nothing to page through.
-        prefix, limit = store.key(selection.namespace, selection.name), 0
+    prefix, at_most_one = key_range(store, selection)
+    limit = 0 if at_most_one else max(options.limit, 0)
     if options.continue_token:
         return await _continued(store, selection, prefix, limit, options)
     version = options.resource_version

@@ -17,7 +17,7 @@ from apiserver.machinery import errors
 from apiserver.machinery.options import ListOptions
 from apiserver.registry.faults import too_old
 from apiserver.registry.representation import Representation
-from apiserver.registry.selection import Selection
+from apiserver.registry.selection import Selection, key_range
 from apiserver.registry.store import ResourceStore
 from apiserver.registry.verbs.get import parse_version, wait_for_version
 from apiserver.registry.view import View
@@ -114,17 +114,17 @@ class Watch:
         if current is not None:
             kind, view = (b"ADDED", current) if previous is None else (b"MODIFIED", current)
         elif previous is not None:
-            kind, view = b"DELETED", self.store.restamp(previous, change.revision)
+            kind, view = b"DELETED", previous
         else:
             return b""
-        if first:
-            return _frame(kind, self.form.event(view, first=True))
         memo_key = (kind, self.form.key)
-        frame = change.memo.get(memo_key)
-        if frame is None:
-            frame = _frame(kind, self.form.event(view))
-            if len(change.memo) < MEMO_FORMS:
-                change.memo[memo_key] = frame
+        if not first and (frame := change.memo.get(memo_key)) is not None:
+            return frame
+        if kind == b"DELETED":
+            view = self.store.restamp(view, change.revision)
+        frame = _frame(kind, self.form.event(view, first=first))
+        if not first and len(change.memo) < MEMO_FORMS:
+            change.memo[memo_key] = frame
         return frame
 
 
@@ -132,11 +132,7 @@ async def watch(
     store: ResourceStore, selection: Selection, form: Representation, options: ListOptions, clock: Clock
 ) -> Watch:
     """Open a watch. Raises 400, 410, 422, 503, 504 before the stream begins."""
-    prefix = (
-        store.key(selection.namespace, selection.name)
-        if selection.name and (selection.namespace or not store.resource.namespaced)
-        else store.keys.collection(store.resource, selection.namespace)
-    )
+    prefix, _ = key_range(store, selection)
     version = options.resource_version
     asked = parse_version(version) if version else 0
     initial = options.send_initial_events is True
